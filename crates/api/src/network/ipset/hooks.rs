@@ -1,0 +1,70 @@
+//! IPSet in its surroundings: the NetConfig of its namespace, and what others hold.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use landbridge_machinery::gvk::GroupResource;
+use landbridge_machinery::hooks::{Hooks, Operation, Request};
+use landbridge_machinery::object;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{IPSetSpec, change, rules};
+use crate::admission::{self, Findings};
+use crate::network::GROUP;
+use crate::network::held::{self, Held};
+use crate::network::netconfig::the_netconfig;
+
+/// The rules of IPSet.
+pub struct IPSetHooks;
+
+impl Hooks for IPSetHooks {
+    fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
+        match request.operation {
+            Operation::Delete => Ok(Vec::new()),
+            Operation::Update if admission::keeps_spec(request, object) => Ok(Vec::new()),
+            Operation::Create | Operation::Update => judge(request, object),
+        }
+    }
+
+    fn webhook_name(&self) -> Option<&str> {
+        Some("vipset-v1beta1.kb.io")
+    }
+}
+
+fn judge(request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
+    let spec: IPSetSpec = admission::spec(request, object)?;
+    // An old state that cannot be read holds nothing that could be protected.
+    let old = request.old.and_then(|old| IPSetSpec::deserialize(&old["spec"]).ok());
+    if let Some(old) = &old
+        && old.immutable
+        && old.networks != spec.networks
+    {
+        let why = r#"*: Forbidden: Invalid value: "object": Spec.Networks is immutable"#;
+        let kind = GroupResource::new(GROUP, "IPSet");
+        return Err(ApiError::forbidden(&kind, request.name, why));
+    }
+    // Whoever clears finalizers of an object that is going away is not to be stopped.
+    if request.operation == Operation::Update && object::is_terminating(object) {
+        return Ok(Vec::new());
+    }
+    let netconfig = the_netconfig(request.objects, request.namespace)?;
+    let mut findings = Findings::default();
+    let before = old.as_ref().map_or(&[][..], |old| &old.networks);
+    rules::check(&spec, &netconfig, before, &held_by_others(request, &spec), &mut findings);
+    if let Some(old) = &old {
+        change::check(old, &spec, &mut findings);
+    }
+    findings.answer(request)
+}
+
+/// Who else holds an address this request names.
+fn held_by_others(request: &Request<'_>, spec: &IPSetSpec) -> Vec<Held> {
+    let named: HashSet<IpAddr> =
+        spec.networks.iter().filter_map(|wanted| wanted.fixed_ip.as_ref()?.parse().ok()).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    held::by_others(request, |address| named.contains(&address))
+}

@@ -1,0 +1,280 @@
+//! The CRDs, as installed: structural, as upstream's where clients can tell, and as committed.
+
+use std::path::Path;
+use std::{env, fs};
+
+use serde_json::{Value, json};
+
+use crate::support::schema;
+
+fn crds() -> Vec<Value> {
+    landbridge_api::crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect()
+}
+
+fn crd(kind: &str) -> Value {
+    crds().into_iter().find(|crd| crd["spec"]["names"]["kind"] == kind).unwrap()
+}
+
+/// What stands in one version of the CRD at a pointer below its schema's root.
+fn at(kind: &str, pointer: &str) -> Value {
+    let crd = crd(kind);
+    let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    root.pointer(pointer).unwrap_or_else(|| panic!("{kind} has no {pointer}")).clone()
+}
+
+#[test]
+fn files_are_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    let bless = env::var_os("LANDBRIDGE_BLESS").is_some();
+    let mut names = Vec::new();
+    for crd in crds() {
+        let name = format!("{}.yaml", crd["metadata"]["name"].as_str().unwrap());
+        let text = format!(
+            "# Generated from the types of this crate; LANDBRIDGE_BLESS=1 cargo test -p landbridge-api\n{}",
+            serde_saphyr::to_string(&crd).unwrap()
+        );
+        assert_eq!(
+            serde_saphyr::from_str::<Value>(&text).unwrap(),
+            crd,
+            "{name} reads differently"
+        );
+        if bless {
+            fs::write(folder.join(&name), &text).unwrap();
+        }
+        let stored = fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert!(stored == text, "crds/{name} is out of date; run with LANDBRIDGE_BLESS=1");
+        names.push(name);
+    }
+    for entry in fs::read_dir(&folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(names.contains(&name), "crds/{name} belongs to no kind");
+    }
+}
+
+/// Walks every schema node by hand; the compiler of `landbridge-machinery` judges as well.
+#[test]
+fn schemas_are_structural() {
+    fn walk(node: &Value, path: &str) {
+        let fields = node.as_object().unwrap_or_else(|| panic!("{path} is {node}"));
+        for never in ["$ref", "definitions", "$defs", "anyOf", "oneOf", "allOf", "not", "title"] {
+            assert!(!fields.contains_key(never), "{path} has {never}");
+        }
+        assert!(node["type"].is_string(), "{path} has no type");
+        let nullable = path.ends_with(".nodeSelector");
+        assert_eq!(node["nullable"] == true, nullable, "{path}: nullable");
+        for (name, child) in node["properties"].as_object().into_iter().flatten() {
+            // Descriptions are what `kubectl explain` shows.
+            let text = child["description"].as_str().unwrap_or_default();
+            assert!(text.len() > 5, "{path}.{name} has no description");
+            walk(child, &format!("{path}.{name}"));
+        }
+        if let Some(items) = fields.get("items") {
+            walk(items, &format!("{path}[]"));
+        }
+        if let Some(values) = fields.get("additionalProperties") {
+            assert!(!fields.contains_key("properties"), "{path} mixes map and struct");
+            walk(values, &format!("{path}{{}}"));
+        }
+    }
+    for crd in crds() {
+        let kind = crd["spec"]["names"]["kind"].as_str().unwrap();
+        walk(&at(kind, ""), kind);
+        schema(kind);
+    }
+}
+
+#[test]
+fn names_scope_and_labels_are_upstreams() {
+    let cases = [
+        ("NetConfig", "netconfigs", "netconfig", json!(["netcfg", "netscfg"]), Some("20")),
+        ("IPSet", "ipsets", "ipset", Value::Null, Some("40")),
+        ("Reservation", "reservations", "reservation", Value::Null, Some("30")),
+        ("DNSMasq", "dnsmasqs", "dnsmasq", Value::Null, None),
+        ("DNSData", "dnsdata", "dnsdata", Value::Null, Some("20")),
+    ];
+    assert_eq!(crds().len(), cases.len());
+    for (kind, plural, singular, short, restore_order) in cases {
+        let crd = crd(kind);
+        assert_eq!(crd["metadata"]["name"], format!("{plural}.network.openstack.org"));
+        let names = &crd["spec"]["names"];
+        assert_eq!(names["plural"], plural);
+        assert_eq!(names["singular"], singular);
+        assert_eq!(names["shortNames"], short);
+        assert_eq!(names["listKind"], format!("{kind}List"));
+        assert_eq!(crd["spec"]["scope"], "Namespaced");
+        let version = &crd["spec"]["versions"][0];
+        assert_eq!(version["name"], "v1beta1");
+        assert_eq!((&version["served"], &version["storage"]), (&json!(true), &json!(true)));
+        assert_eq!(version["subresources"], json!({"status": {}}));
+        let labels = restore_order.map_or(Value::Null, |order| {
+            json!({
+                "backup.openstack.org/restore": "true",
+                "backup.openstack.org/category": "dataplane",
+                "backup.openstack.org/restore-order": order,
+            })
+        });
+        assert_eq!(crd["metadata"]["labels"], labels, "{kind}");
+    }
+}
+
+#[test]
+fn columns() {
+    let ready = ("Ready", ".status.conditions[0].status");
+    let message = ("Message", ".status.conditions[0].message");
+    let cases: [(&str, &[(&str, &str)]); 5] = [
+        ("NetConfig", &[]),
+        ("IPSet", &[ready, message, ("Reservation", ".status.reservations[*].address")]),
+        ("Reservation", &[("Reservation", ".spec.reservation")]),
+        ("DNSMasq", &[ready, message]),
+        ("DNSData", &[ready, message]),
+    ];
+    for (kind, expected) in cases {
+        let crd = crd(kind);
+        let columns = crd["spec"]["versions"][0]["additionalPrinterColumns"].as_array();
+        let columns: Vec<_> = columns
+            .into_iter()
+            .flatten()
+            .map(|column| (column["name"].as_str().unwrap(), column["jsonPath"].as_str().unwrap()))
+            .collect();
+        assert_eq!(columns, expected, "{kind}");
+    }
+}
+
+#[test]
+fn what_is_required() {
+    let network = "/properties/spec/properties/networks/items";
+    let subnet = "/properties/spec/properties/networks/items/properties/subnets/items";
+    let cases = [
+        ("NetConfig", "", json!(["spec"])),
+        ("NetConfig", "/properties/spec", json!(["networks"])),
+        ("NetConfig", network, json!(["name", "subnets"])),
+        ("NetConfig", subnet, json!(["allocationRanges", "cidr", "name"])),
+        (
+            "NetConfig",
+            &format!("{subnet}/properties/allocationRanges/items"),
+            json!(["end", "start"]),
+        ),
+        (
+            "NetConfig",
+            &format!("{subnet}/properties/routes/items"),
+            json!(["destination", "nexthop"]),
+        ),
+        ("IPSet", "/properties/spec", json!(["networks"])),
+        ("IPSet", network, json!(["name", "subnetName"])),
+        (
+            "IPSet",
+            "/properties/status/properties/reservations/items",
+            json!(["address", "network", "subnet"]),
+        ),
+        (
+            "IPSet",
+            "/properties/status/properties/conditions/items",
+            json!(["lastTransitionTime", "status", "type"]),
+        ),
+        ("Reservation", "/properties/spec", json!(["ipSetRef", "reservation"])),
+        (
+            "Reservation",
+            "/properties/spec/properties/reservation/additionalProperties",
+            json!(["address", "network", "subnet"]),
+        ),
+        ("DNSMasq", "/properties/spec/properties/options/items", json!(["key", "values"])),
+        (
+            "DNSMasq",
+            "/properties/spec/properties/externalEndpoints/items",
+            json!(["ipAddressPool"]),
+        ),
+        ("DNSData", "/properties/spec/properties/hosts/items", json!(["hostnames", "ip"])),
+    ];
+    for (kind, pointer, required) in cases {
+        let mut found = at(kind, pointer)["required"].as_array().cloned().unwrap_or_default();
+        found.sort_by_key(ToString::to_string);
+        assert_eq!(Value::Array(found), required, "{kind}{pointer}");
+    }
+    for kind in ["DNSMasq", "DNSData"] {
+        assert_eq!(at(kind, "")["required"], Value::Null, "{kind} may come without a spec");
+        assert_eq!(at(kind, "/properties/spec/default"), json!({}));
+    }
+}
+
+#[test]
+fn patterns_bounds_and_values() {
+    let name = r"^[a-zA-Z0-9][a-zA-Z0-9\-_]*[a-zA-Z0-9]$";
+    let networks = "/properties/spec/properties/networks/items/properties";
+    let subnets = "/properties/spec/properties/networks/items/properties/subnets/items/properties";
+    let reservation = "/properties/spec/properties/reservation/additionalProperties/properties";
+    let cases = [
+        ("NetConfig", format!("{networks}/name/pattern"), json!(name)),
+        ("NetConfig", format!("{subnets}/name/pattern"), json!(name)),
+        (
+            "NetConfig",
+            format!("{networks}/serviceNetwork/pattern"),
+            json!(r"^[a-z0-9][a-z0-9\-_]*[a-z0-9]$"),
+        ),
+        ("NetConfig", format!("{subnets}/vlan/maximum"), json!(4094.0)),
+        ("IPSet", format!("{networks}/name/pattern"), json!(name)),
+        ("IPSet", format!("{networks}/subnetName/pattern"), json!(name)),
+        ("Reservation", format!("{reservation}/network/pattern"), json!(name)),
+        ("Reservation", format!("{reservation}/subnet/pattern"), json!(name)),
+        (
+            "DNSMasq",
+            "/properties/spec/properties/externalEndpoints/items/properties/ipAddressPool/minLength"
+                .to_owned(),
+            json!(1),
+        ),
+        (
+            "DNSMasq",
+            "/properties/spec/properties/options/items/properties/key/enum".to_owned(),
+            json!([
+                "server", "rev-server", "srv-host", "txt-record", "ptr-record", "rebind-domain-ok",
+                "naptr-record", "cname", "host-record", "caa-record", "dns-rr", "auth-zone",
+                "synth-domain", "no-negcache", "local", "local-ttl", "dhcp-ttl", "max-ttl"
+            ]),
+        ),
+    ];
+    for (kind, pointer, expected) in cases {
+        assert_eq!(at(kind, &pointer), expected, "{kind}{pointer}");
+    }
+    let vlan = at("NetConfig", &format!("{subnets}/vlan"));
+    assert_eq!(vlan.get("minimum"), None, "small numbers are refused by the rules, with words");
+}
+
+#[test]
+fn defaults_fill_in() {
+    let cases = [
+        (
+            "NetConfig",
+            json!({"spec": {"networks": [{"name": "aa", "subnets": []}]}}),
+            json!({"spec": {"networks": [{"name": "aa", "mtu": 1500, "subnets": []}]}}),
+        ),
+        (
+            "IPSet",
+            json!({"spec": {"networks": []}}),
+            json!({"spec": {"immutable": false, "networks": []}}),
+        ),
+        (
+            "DNSMasq",
+            json!({"spec": {"externalEndpoints": [{"ipAddressPool": "ctlplane"}], "debug": {}}}),
+            json!({"spec": {
+                "externalEndpoints": [
+                    {"ipAddressPool": "ctlplane", "sharedIP": true, "sharedIPKey": ""}
+                ],
+                "debug": {"service": false},
+                "dnsDataLabelSelectorValue": "dnsdata",
+                "replicas": 1,
+            }}),
+        ),
+        ("DNSData", json!({}), json!({"spec": {"dnsDataLabelSelectorValue": "dnsdata"}})),
+    ];
+    for (kind, mut given, expected) in cases {
+        schema(kind).apply_defaults(&mut given);
+        assert_eq!(given, expected, "{kind}");
+    }
+}
+
+/// `null` is dropped as upstream drops it, but for the one field where it means something.
+#[test]
+fn null_is_absent_except_where_it_means_something() {
+    let mut object = json!({"spec": {"containerImage": null, "nodeSelector": null}});
+    schema("DNSMasq").prune_nulls(&mut object);
+    assert_eq!(object, json!({"spec": {"nodeSelector": null}}));
+}

@@ -1,0 +1,71 @@
+//! Between a well-formed object and the store: what the kind itself says about it.
+
+use landbridge_machinery::hooks::{self, Operation, Request};
+use landbridge_machinery::object;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::metadata;
+
+/// Runs the kind's defaults and rules over an object in its stored version.
+pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> ApiResult<()> {
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let resource = std::sync::Arc::clone(&call.resource);
+    let kind = resource.gvk(&resource.storage_version().name);
+    let objects = call.objects();
+    let namespace = call.namespace().map(str::to_owned);
+    let name = object::name(object).to_owned();
+    let request = Request {
+        operation,
+        kind: &kind,
+        namespace: namespace.as_deref(),
+        name: &name,
+        old,
+        user: &call.identity.user,
+        dry_run: call.query.dry_run,
+        objects: &objects,
+    };
+    resource.hooks.mutate(&request, object).map_err(|error| wrap(call, error))?;
+    let mut errors = metadata::check(object, resource.strategy.names);
+    if let Some(old) = old {
+        errors.extend(metadata::check_update(object, old));
+    }
+    if resource.strategy.enforce_schema {
+        errors.extend(resource.storage_version().schema.validate(object, old));
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&resource.group_kind(), &name, &errors));
+    }
+    let warnings = resource.hooks.validate(&request, object).map_err(|error| wrap(call, error))?;
+    call.warnings.extend(warnings);
+    Ok(())
+}
+
+/// Asks the kind whether an object may go.
+pub fn admit_delete(call: &mut Call<'_>, old: &Value) -> ApiResult<()> {
+    let resource = std::sync::Arc::clone(&call.resource);
+    let kind = resource.gvk(&resource.storage_version().name);
+    let objects = call.objects();
+    let namespace = object::namespace(old).to_owned();
+    let request = Request {
+        operation: Operation::Delete,
+        kind: &kind,
+        namespace: Some(namespace.as_str()).filter(|n| !n.is_empty()),
+        name: object::name(old),
+        old: Some(old),
+        user: &call.identity.user,
+        dry_run: call.query.dry_run,
+        objects: &objects,
+    };
+    let warnings = resource.hooks.validate(&request, old).map_err(|error| wrap(call, error))?;
+    call.warnings.extend(warnings);
+    Ok(())
+}
+
+fn wrap(call: &Call<'_>, error: ApiError) -> ApiError {
+    match call.resource.hooks.webhook_name() {
+        Some(webhook) => hooks::denied_by(webhook, error),
+        None => error,
+    }
+}

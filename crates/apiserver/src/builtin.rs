@@ -1,0 +1,68 @@
+//! The built-in kinds, as entries of the registry: data, not code.
+//!
+//! ```text
+//!  kinds/*.rs ── Entry ──┐
+//!  schemas  ─ definitions┼── resources() ──> Vec<Arc<Resource>> ──> Registry
+//!  hooks/*  ── Rules ────┘
+//! ```
+//!
+//! * [`schemas`] generates the OpenAPI definitions of all kinds once, from the typed API, and adds
+//!   what Go keeps in struct tags and defaulting functions: [`defaults`] and [`merge_keys`].
+//! * [`hooks`] holds what a schema cannot express: conditional defaults and upstream's rules.
+//! * [`events`] converts between the two shapes of an Event; the stored one is core/v1.
+//! * [`fields`] reads the values field selectors compare, where they are no plain paths.
+
+mod apps;
+pub mod columns;
+mod core;
+pub mod defaults;
+mod entry;
+pub mod events;
+mod extension;
+pub mod fields;
+pub mod hooks;
+pub mod merge_keys;
+mod policy;
+pub mod schemas;
+mod zeros;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use landbridge_machinery::hooks::Hooks;
+use serde_json::Value;
+
+use self::entry::Entry;
+use crate::registry::Resource;
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    [core::ENTRIES, apps::ENTRIES, policy::ENTRIES, extension::ENTRIES].into_iter().flatten()
+}
+
+/// All built-in kinds.
+pub fn resources() -> Vec<Arc<Resource>> {
+    resources_with(|_, _, hooks| hooks)
+}
+
+/// All built-in kinds; `wrap` may put further hooks around those of a kind, given its group and
+/// kind (for example [`hooks::Chain`] with an allocator for services).
+pub fn resources_with(
+    wrap: impl Fn(&str, &str, Arc<dyn Hooks>) -> Arc<dyn Hooks>,
+) -> Vec<Arc<Resource>> {
+    entries()
+        .map(|entry| {
+            let mut resource = entry.resource();
+            resource.hooks = wrap(entry.group, entry.kind, resource.hooks);
+            Arc::new(resource)
+        })
+        .collect()
+}
+
+/// Definitions every OpenAPI document may refer to: metadata, Status, DeleteOptions, Scale and so
+/// on.
+pub fn openapi_meta_definitions() -> BTreeMap<String, Value> {
+    schemas::meta_definitions()
+}
+
+#[cfg(test)]
+mod tests;

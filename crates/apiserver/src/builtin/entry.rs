@@ -1,0 +1,140 @@
+//! One built-in kind as a row of a table, and how it becomes a [`Resource`].
+
+use std::sync::Arc;
+
+use landbridge_machinery::names::NameRule;
+use landbridge_machinery::schema::Schema;
+use landbridge_machinery::table::Columns;
+
+use super::hooks::{KindHooks, Rules};
+use super::{columns, schemas};
+use crate::registry::{Resource, ScalePaths, Strategy, Version};
+
+/// Everything that differs between built-in kinds. All are served in one version, `v1`.
+pub(super) struct Entry {
+    pub group: &'static str,
+    pub kind: &'static str,
+    pub plural: &'static str,
+    /// Definition of the kind, shortened as in [`schemas::full_name`].
+    pub definition: &'static str,
+    pub short_names: &'static [&'static str],
+    pub categories: &'static [&'static str],
+    pub namespaced: bool,
+    pub names: NameRule,
+    pub generation: bool,
+    pub create_on_update: bool,
+    pub unconditional_update: bool,
+    pub status: bool,
+    pub scale: bool,
+    pub selectable: &'static [&'static str],
+    /// Group whose store holds the objects, when it is not the own one.
+    pub stored_in: Option<&'static str>,
+    /// Definition of the stored form, when it is another one.
+    pub stored_definition: Option<&'static str>,
+    pub rules: Rules,
+}
+
+/// What most kinds have in common: in namespaces, no subresources, no rules.
+pub(super) const NAMESPACED: Entry = Entry {
+    group: "",
+    kind: "",
+    plural: "",
+    definition: "",
+    short_names: &[],
+    categories: &[],
+    namespaced: true,
+    names: NameRule::Subdomain,
+    generation: false,
+    create_on_update: false,
+    unconditional_update: true,
+    status: false,
+    scale: false,
+    selectable: &[],
+    stored_in: None,
+    stored_definition: None,
+    rules: Rules::NONE,
+};
+
+/// As [`NAMESPACED`], for the whole cluster.
+pub(super) const CLUSTER: Entry = Entry { namespaced: false, ..NAMESPACED };
+
+/// Category of the kinds `kubectl get all` shows.
+pub(super) const ALL: &[&str] = &["all"];
+
+impl Entry {
+    /// The entry of the registry. Schemas come from the shared definitions.
+    pub fn resource(&self) -> Resource {
+        let root = schemas::full_name(self.definition);
+        let version = self.version(&root);
+        let stored = schemas::full_name(self.stored_definition.unwrap_or(self.definition));
+        let schema =
+            if stored == root { Arc::clone(&version.schema) } else { compiled(&stored) };
+        Resource {
+            group: self.group.into(),
+            plural: self.plural.into(),
+            singular: self.kind.to_lowercase(),
+            kind: self.kind.into(),
+            list_kind: format!("{}List", self.kind),
+            short_names: owned(self.short_names),
+            categories: owned(self.categories),
+            namespaced: self.namespaced,
+            versions: vec![version],
+            storage: 0,
+            strategy: Strategy {
+                names: self.names,
+                generation: self.generation,
+                create_on_update: self.create_on_update,
+                unconditional_update: self.unconditional_update,
+                ..Strategy::BUILT_IN
+            },
+            hooks: Arc::new(KindHooks { definition: stored, schema, rules: self.rules }),
+            crd_uid: None,
+            crd_generation: 0,
+            schema_revision: 0,
+            storage_prefix: self.storage_prefix(),
+            terminating: false,
+        }
+    }
+
+    fn version(&self, root: &str) -> Version {
+        let openapi_root = root.to_owned();
+        Version {
+            name: "v1".into(),
+            served: true,
+            schema: compiled(root),
+            openapi: Arc::new(move || schemas::openapi(&openapi_root)),
+            status: self.status,
+            scale: self.scale.then(scale_paths),
+            columns: columns::for_kind(self.group, self.kind)
+                .unwrap_or_else(|| Columns::Declared(Vec::new())),
+            selectable: owned(self.selectable),
+            deprecation: None,
+        }
+    }
+
+    fn storage_prefix(&self) -> String {
+        let group = match self.stored_in.unwrap_or(self.group) {
+            "" => "core",
+            group => group,
+        };
+        format!("/{group}/{}/", self.plural)
+    }
+}
+
+/// The tests compile every kind; should one fail nevertheless, it is served unchecked.
+fn compiled(definition: &str) -> Arc<Schema> {
+    Arc::new(schemas::compile(definition).unwrap_or_else(|_| Schema::any()))
+}
+
+/// The selector of built-in kinds is structured; the reader serialises it.
+fn scale_paths() -> ScalePaths {
+    ScalePaths {
+        spec_replicas: ".spec.replicas".into(),
+        status_replicas: ".status.replicas".into(),
+        label_selector: Some(".spec.selector".into()),
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

@@ -1,0 +1,149 @@
+//! From the bytes of a request to an object the schema agrees with.
+
+use landbridge_machinery::decode::{self, Decoded};
+use landbridge_machinery::field::FieldError;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::negotiate::{self, BodyKind};
+use crate::query::FieldValidation;
+
+/// How deep objects may be nested.
+const MAX_DEPTH: usize = 128;
+
+/// Parses the body of a create or update and checks that it is the kind the path names.
+pub fn object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
+    let Decoded { mut value, duplicates } = parse(call, bytes)?;
+    if !value.is_object() {
+        return Err(cannot_be_handled(call, "the body is no JSON object"));
+    }
+    check_kind(call, &mut value)?;
+    conform(call, &mut value, duplicates)?;
+    Ok(value)
+}
+
+fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Decoded> {
+    if bytes.is_empty() {
+        return Err(ApiError::bad_request("the request has no body, but this operation needs an object"));
+    }
+    match negotiate::body_kind(call.headers)? {
+        BodyKind::Json => decode::json(bytes, MAX_DEPTH).map_err(|why| {
+            ApiError::bad_request(format!("the object provided is unrecognized: the body is not valid JSON: {why}"))
+        }),
+        BodyKind::Yaml => yaml(bytes),
+    }
+}
+
+/// YAML as a value; a key that stands twice is an error of its own.
+pub fn yaml(bytes: &[u8]) -> ApiResult<Decoded> {
+    let unreadable =
+        |why: String| ApiError::bad_request(format!("the object provided is unrecognized: the body is not valid YAML: {why}"));
+    let text = std::str::from_utf8(bytes).map_err(|e| unreadable(e.to_string()))?;
+    let value = serde_saphyr::from_str::<Value>(text).map_err(|e| unreadable(e.to_string()))?;
+    Ok(Decoded { value, duplicates: Vec::new() })
+}
+
+/// Path and body must speak of the same kind; built-in kinds may leave it out.
+fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
+    let expected_version = call.resource.api_version(&call.version().name);
+    for (field, expected) in [("apiVersion", &expected_version), ("kind", &call.resource.kind)] {
+        match value[field].as_str() {
+            Some(found) if found == expected => {}
+            None | Some("") if call.resource.crd_uid.is_none() => value[field] = expected.as_str().into(),
+            None | Some("") => {
+                return Err(ApiError::bad_request(format!(
+                    "Object '{field}' is missing: expected {expected:?} as the path says"
+                )));
+            }
+            Some(found) if field == "kind" => {
+                return Err(ApiError::bad_request(format!(
+                    "the kind in the data ({found}) does not match the expected kind ({expected})"
+                )));
+            }
+            Some(found) => {
+                return Err(ApiError::bad_request(format!(
+                    "the API version in the data ({found}) does not match the expected API version ({expected})"
+                )));
+            }
+        }
+    }
+    if !matches!(value["metadata"], Value::Null | Value::Object(_)) {
+        return Err(cannot_be_handled(call, "metadata must be an object"));
+    }
+    Ok(())
+}
+
+/// Makes the object conform: types, unknown fields, nulls, defaults. What is unknown is dropped,
+/// and said or refused as the client wishes.
+pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: Vec<String>) -> ApiResult<()> {
+    let schema = std::sync::Arc::clone(&call.version().schema);
+    if !call.resource.strategy.enforce_schema
+        && let Some(error) = schema.type_errors(value).first()
+    {
+        return Err(cannot_be_handled(call, &go_like(error)));
+    }
+    metadata_types(call, value)?;
+    let unknown = schema.prune(value);
+    let complaints: Vec<String> = unknown
+        .iter()
+        .map(|field| format!("unknown field \"{field}\""))
+        .chain(duplicates.iter().map(|field| format!("duplicate field \"{field}\"")))
+        .collect();
+    if !complaints.is_empty() {
+        match call.query.field_validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => call.warnings.extend(complaints),
+            FieldValidation::Strict => {
+                let why = format!("strict decoding error: {}", complaints.join(", "));
+                return Err(cannot_be_handled(call, &why));
+            }
+        }
+    }
+    schema.prune_nulls(value);
+    schema.apply_defaults(value);
+    Ok(())
+}
+
+/// Metadata has the same types for every kind, whatever a CRD says of it.
+fn metadata_types(call: &Call<'_>, value: &Value) -> ApiResult<()> {
+    let wrong = |field: &str, want: &str| {
+        Err(cannot_be_handled(call, &format!("json: cannot unmarshal into Go struct field ObjectMeta.metadata.{field} of type {want}")))
+    };
+    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
+        if !matches!(value["metadata"][field], Value::Null | Value::String(_)) {
+            return wrong(field, "string");
+        }
+    }
+    for field in ["labels", "annotations"] {
+        match &value["metadata"][field] {
+            Value::Null => {}
+            Value::Object(map) if map.values().all(|v| v.is_string() || v.is_null()) => {}
+            _ => return wrong(field, "map[string]string"),
+        }
+    }
+    match &value["metadata"]["finalizers"] {
+        Value::Null => {}
+        Value::Array(list) if list.iter().all(Value::is_string) => {}
+        _ => return wrong("finalizers", "[]string"),
+    }
+    match &value["metadata"]["ownerReferences"] {
+        Value::Null => {}
+        Value::Array(list) if list.iter().all(Value::is_object) => {}
+        _ => return wrong("ownerReferences", "[]v1.OwnerReference"),
+    }
+    Ok(())
+}
+
+/// Upstream reports the first field whose type is wrong in the words of Go's decoder.
+fn go_like(error: &FieldError) -> String {
+    let want = error.detail.rsplit_once("of type ").map_or("", |(_, t)| t);
+    let want = want.split(':').next().unwrap_or_default();
+    format!("json: cannot unmarshal {} into Go struct field {} of type {want}", error.value.as_str().unwrap_or_default(), error.path)
+}
+
+/// 400: not this kind.
+pub fn cannot_be_handled(call: &Call<'_>, why: &str) -> ApiError {
+    let (kind, version) = (&call.resource.kind, &call.version().name);
+    ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}

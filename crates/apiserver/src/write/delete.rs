@@ -1,0 +1,266 @@
+//! DELETE of one object or of a collection.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use landbridge_machinery::object;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use landbridge_store::Expect;
+use serde_json::{Value, json};
+
+use super::{ATTEMPTS, PutError, gave_up, put, remove};
+use crate::call::Call;
+use crate::identity::Identity;
+use crate::meta::{self, Entry};
+use crate::negotiate::BodyKind;
+use crate::path::Target;
+use crate::query::Query;
+use crate::registry::Resource;
+use crate::server::Inner;
+use crate::{admission, chance, decode, list, negotiate};
+
+/// Holds an object until its dependents are gone.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// Holds an object until its dependents have been released.
+pub const ORPHAN: &str = "orphan";
+
+/// What happens to the objects this one owns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go afterwards.
+    #[default]
+    Background,
+    /// They go first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What a client says about a deletion.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What happens to dependents.
+    pub propagation: Propagation,
+    /// Only if the object has this uid.
+    pub uid: Option<String>,
+    /// Only if the object is at this revision.
+    pub resource_version: Option<String>,
+}
+
+/// What became of the object.
+pub enum Deleted {
+    /// It is gone.
+    Gone(Arc<Entry>),
+    /// It stays until its finalizers are done.
+    Marked(Arc<Entry>),
+    /// A dry run.
+    Would(Value),
+}
+
+impl Options {
+    /// Reads `DeleteOptions` from the body, and from the query what the body leaves out.
+    pub fn read(call: &Call<'_>, bytes: &[u8]) -> ApiResult<(Self, bool)> {
+        let body = if bytes.is_empty() { Value::Null } else { parse(call, bytes)? };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let policy = text(&body["propagationPolicy"]).or_else(|| call.query.propagation.clone());
+        let orphan = body["orphanDependents"] == true;
+        let propagation = match policy.as_deref() {
+            None if orphan => Propagation::Orphan,
+            None | Some("" | "Background") => Propagation::Background,
+            Some("Foreground") => Propagation::Foreground,
+            Some("Orphan") => Propagation::Orphan,
+            Some(other) => {
+                return Err(ApiError::new(
+                    422,
+                    "Invalid",
+                    format!(
+                        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\""
+                    ),
+                ));
+            }
+        };
+        let dry_run = match &body["dryRun"] {
+            Value::Null => call.query.dry_run,
+            Value::Array(list) if list.iter().all(|v| v == "All") => !list.is_empty() || call.query.dry_run,
+            other => {
+                return Err(ApiError::new(
+                    422,
+                    "Invalid",
+                    format!("DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {other}: supported values: \"All\""),
+                ));
+            }
+        };
+        let options = Self {
+            propagation,
+            uid: text(&body["preconditions"]["uid"]),
+            resource_version: text(&body["preconditions"]["resourceVersion"]),
+        };
+        Ok((options, dry_run))
+    }
+}
+
+fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
+    let value = match negotiate::body_kind(call.headers)? {
+        BodyKind::Json => serde_json::from_slice(bytes)
+            .map_err(|e| ApiError::bad_request(format!("the DeleteOptions in the body are not valid JSON: {e}")))?,
+        BodyKind::Yaml => decode::yaml(bytes)?.value,
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err(ApiError::bad_request("the body of a delete must be a DeleteOptions object")),
+    }
+}
+
+/// Deletes the object of the path.
+pub async fn delete(call: &mut Call<'_>, options: &Options, dry_run: bool) -> ApiResult<Deleted> {
+    for _ in 0..ATTEMPTS {
+        let snapshot = call.server.store.snapshot();
+        let Some(entry) = snapshot.get(&call.key()).cloned() else { return Err(call.not_found()) };
+        match delete_entry(call, &entry, options, dry_run).await {
+            Ok(deleted) => return Ok(deleted),
+            Err(PutError::Refused(error)) => return Err(error),
+            Err(PutError::Lost) => {}
+        }
+    }
+    gave_up(&call.resource, call.name())
+}
+
+async fn delete_entry(
+    call: &mut Call<'_>,
+    entry: &Arc<Entry>,
+    options: &Options,
+    dry_run: bool,
+) -> Result<Deleted, PutError> {
+    let old = meta::parse(entry);
+    preconditions(call, options, entry, &old).map_err(PutError::Refused)?;
+    if !object::is_terminating(&old) {
+        admission::admit_delete(call, &old).map_err(PutError::Refused)?;
+    }
+    let finalizers = finalizers(&old, options.propagation);
+    let held = !finalizers.is_empty() || holds_content(&old);
+    if dry_run {
+        return Ok(Deleted::Would(old));
+    }
+    if !held {
+        return remove(call.server, &call.resource, entry).await.map(Deleted::Gone);
+    }
+    if object::is_terminating(&old) && object::finalizers(&old) == finalizers {
+        return Ok(Deleted::Marked(Arc::clone(entry)));
+    }
+    let new = mark(&old, &finalizers);
+    put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await.map(Deleted::Marked)
+}
+
+/// The finalizers the object has from now on: propagation adds its own, once.
+fn finalizers(old: &Value, propagation: Propagation) -> Vec<&str> {
+    let mut list = object::finalizers(old);
+    list.retain(|f| *f != FOREGROUND && *f != ORPHAN || object::is_terminating(old));
+    let ours = match propagation {
+        Propagation::Background => return list,
+        Propagation::Foreground => FOREGROUND,
+        Propagation::Orphan => ORPHAN,
+    };
+    if !list.contains(&ours) {
+        list.push(ours);
+    }
+    list
+}
+
+/// A namespace stays until it is empty.
+fn holds_content(object: &Value) -> bool {
+    object["kind"] == "Namespace"
+        && object["apiVersion"] == "v1"
+        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+}
+
+/// Deletion has begun; it never un-begins.
+fn mark(old: &Value, finalizers: &[&str]) -> Value {
+    let mut new = old.clone();
+    if !object::is_terminating(old) {
+        object::set_meta(&mut new, "deletionTimestamp", chance::timestamp());
+        object::set_meta(&mut new, "deletionGracePeriodSeconds", 0);
+        if object::generation(old) > 0 {
+            object::set_meta(&mut new, "generation", object::generation(old) + 1);
+        }
+        if holds_content(old) {
+            new["status"] = json!({"phase": "Terminating"});
+        }
+    }
+    object::set_meta(&mut new, "finalizers", finalizers);
+    if finalizers.is_empty() {
+        object::clear_meta(&mut new, "finalizers");
+    }
+    new
+}
+
+fn preconditions(call: &Call<'_>, options: &Options, entry: &Entry, old: &Value) -> ApiResult<()> {
+    let conflict = |why: &str| Err(ApiError::conflict(&call.resource.group_resource(), object::name(old), why));
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != object::uid(old)) {
+        return conflict(&format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            object::uid(old)
+        ));
+    }
+    let current = entry.revision.to_string();
+    if let Some(wanted) = options.resource_version.as_deref().filter(|rv| *rv != current) {
+        return conflict(&format!(
+            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {current}"
+        ));
+    }
+    Ok(())
+}
+
+/// Deletes everything a request selects; returns what was there.
+pub async fn delete_collection(call: &mut Call<'_>, options: &Options, dry_run: bool) -> ApiResult<list::Page> {
+    let selection = crate::select::Selection::new(&call.resource, call.version, call.target, call.query)?;
+    let page = list::list(&call.server.store, &selection, call.query)?;
+    for entry in &page.entries {
+        match delete_known(call, entry, options, dry_run).await {
+            Ok(()) => {}
+            Err(error) if error.reason == "NotFound" => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(page)
+}
+
+/// Deletes an object of which an entry is known, whatever its revision is by now.
+async fn delete_known(call: &mut Call<'_>, known: &Arc<Entry>, options: &Options, dry_run: bool) -> ApiResult<()> {
+    for _ in 0..ATTEMPTS {
+        let snapshot = call.server.store.snapshot();
+        let Some(entry) = snapshot.get(&known.key).cloned() else { return Ok(()) };
+        match delete_entry(call, &entry, options, dry_run).await {
+            Ok(_) => return Ok(()),
+            Err(PutError::Refused(error)) => return Err(error),
+            Err(PutError::Lost) => {}
+        }
+    }
+    gave_up(&call.resource, &known.meta.name)
+}
+
+/// Deletes on behalf of a controller of the server itself, provided it is still the same object.
+pub async fn by_system(server: &Arc<Inner>, resource: &Arc<Resource>, entry: &Arc<Entry>, component: &str) -> ApiResult<()> {
+    let (query, headers, identity) = (Query::default(), HeaderMap::new(), Identity::system(component));
+    let target = Target {
+        namespace: Some(entry.meta.namespace.clone()).filter(|n| !n.is_empty()),
+        name: Some(entry.meta.name.clone()),
+        ..Target::default()
+    };
+    let mut call = Call {
+        server,
+        registry: server.registry(),
+        identity: &identity,
+        resource: Arc::clone(resource),
+        version: resource.storage,
+        target: &target,
+        query: &query,
+        headers: &headers,
+        warnings: Vec::new(),
+    };
+    let options = Options { uid: Some(entry.meta.uid.clone()), ..Options::default() };
+    match delete_known(&mut call, entry, &options, false).await {
+        // Somebody else was faster, or it is another object by now: nothing left to do.
+        Err(error) if error.code == 404 || error.code == 409 => Ok(()),
+        other => other,
+    }
+}

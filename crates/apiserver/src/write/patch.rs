@@ -1,0 +1,86 @@
+//! PATCH: a change described by its difference.
+
+use landbridge_machinery::object;
+use landbridge_machinery::patch;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use serde_json::Value;
+
+use super::{ATTEMPTS, Outcome, PutError, gave_up, update};
+use crate::call::Call;
+use crate::{convert, decode, negotiate};
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+/// Applies the patch in the body.
+pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
+    let kind = negotiate::content_type(call.headers).to_owned();
+    let custom = call.resource.crd_uid.is_some();
+    if ![JSON_PATCH, MERGE_PATCH, STRATEGIC].contains(&kind.as_str()) || (custom && kind == STRATEGIC) {
+        let accepted: &[&str] =
+            if custom { &[JSON_PATCH, MERGE_PATCH] } else { &[JSON_PATCH, MERGE_PATCH, STRATEGIC] };
+        return Err(ApiError::unsupported_media_type(&kind, accepted));
+    }
+    let patch: Value = serde_json::from_slice(bytes)
+        .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
+    for _ in 0..ATTEMPTS {
+        let snapshot = call.server.store.snapshot();
+        let Some(entry) = snapshot.get(&call.key()).cloned() else { return Err(call.not_found()) };
+        let before = convert::value(&call.resource, call.version(), &entry);
+        let mut object = apply(call, &kind, &before, &patch)?;
+        immutable(call, &before, &object)?;
+        let pinned = object::resource_version(&object) != entry.revision.to_string();
+        if pinned {
+            // The patch itself names a revision, and it is not this one.
+            return Err(ApiError::stale(&call.resource.group_resource(), call.name()));
+        }
+        decode::conform(call, &mut object, Vec::new())?;
+        match update::replace(call, &entry, object).await {
+            Ok(outcome) => return Ok(outcome),
+            Err(PutError::Refused(error)) => return Err(error),
+            Err(PutError::Lost) => call.warnings.clear(),
+        }
+    }
+    gave_up(&call.resource, call.name())
+}
+
+fn apply(call: &Call<'_>, kind: &str, before: &Value, patch: &Value) -> ApiResult<Value> {
+    match kind {
+        JSON_PATCH => patch::json_patch(before, patch),
+        MERGE_PATCH => {
+            if !patch.is_object() {
+                return Err(ApiError::bad_request("error decoding patch: a merge patch is a JSON object"));
+            }
+            let mut object = before.clone();
+            patch::merge_patch(&mut object, patch);
+            Ok(object)
+        }
+        _ => {
+            let mut object = before.clone();
+            patch::strategic(&mut object, patch, &call.version().schema)?;
+            Ok(object)
+        }
+    }
+}
+
+/// A patch cannot turn an object into another one.
+fn immutable(call: &Call<'_>, before: &Value, after: &Value) -> ApiResult<()> {
+    if !after.is_object() || !after["metadata"].is_object() {
+        return Err(ApiError::bad_request("the patch leaves no object with metadata"));
+    }
+    for field in ["apiVersion", "kind"] {
+        if before[field] != after[field] {
+            return Err(decode::cannot_be_handled(call, &format!("the patch must not change {field}")));
+        }
+    }
+    for field in ["name", "namespace"] {
+        let (was, is) = (object::meta_str(before, field), object::meta_str(after, field));
+        if was != is {
+            return Err(ApiError::bad_request(format!(
+                "the {field} of the object ({is}) does not match the {field} on the URL ({was})"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! PUT, and the common second half of PATCH: a new state for an object that exists.
+
+use std::sync::Arc;
+
+use landbridge_machinery::field::{FieldError, FieldPath};
+use landbridge_machinery::object;
+use landbridge_machinery::status::{ApiError, ApiResult};
+use landbridge_store::Expect;
+use serde_json::Value;
+
+use super::{ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, put, remove, wish_changed};
+use crate::call::Call;
+use crate::meta::{self, Entry};
+use crate::{admission, convert, decode};
+
+/// Replaces the object by the one in the body.
+pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bool)> {
+    let object = decode::object(call, bytes)?;
+    let name = object::name(&object);
+    if !name.is_empty() && name != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    let namespace = object::namespace(&object);
+    if !namespace.is_empty() && Some(namespace) != call.namespace() {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let given = object::resource_version(&object).to_owned();
+    for _ in 0..ATTEMPTS {
+        let snapshot = call.server.store.snapshot();
+        let Some(entry) = snapshot.get(&call.key()).cloned() else {
+            if call.resource.strategy.create_on_update && call.target.subresource.is_none() && given.is_empty() {
+                let mut object = object;
+                object::set_meta(&mut object, "name", call.name().to_owned());
+                return create::create_object(call, object).await.map(|outcome| (outcome, true));
+            }
+            return Err(call.not_found());
+        };
+        if given.is_empty() && !call.resource.strategy.unconditional_update {
+            let error = FieldError::invalid(
+                &FieldPath::new("metadata.resourceVersion"),
+                0,
+                "must be specified for an update",
+            );
+            return Err(ApiError::invalid(&call.resource.group_kind(), call.name(), &[error]));
+        }
+        match replace(call, &entry, object.clone()).await {
+            Err(PutError::Lost) if given.is_empty() => {}
+            Err(PutError::Lost) => return gave_up(&call.resource, call.name()),
+            Err(PutError::Refused(error)) => return Err(error),
+            Ok(outcome) => return Ok((outcome, false)),
+        }
+    }
+    gave_up(&call.resource, call.name())
+}
+
+/// Puts `object` (in the client's version) in the place of `entry`.
+pub async fn replace(call: &mut Call<'_>, entry: &Arc<Entry>, mut object: Value) -> Result<Outcome, PutError> {
+    let resource = Arc::clone(&call.resource);
+    let old = meta::parse(entry);
+    preconditions(call, &object, entry, &old).map_err(PutError::Refused)?;
+    let version = &resource.versions[call.version];
+    if call.version != resource.storage && resource.strategy.enforce_schema {
+        let shown = convert::value(&resource, version, entry);
+        let errors = version.schema.validate(&object, Some(&shown));
+        if !errors.is_empty() {
+            return Err(PutError::Refused(ApiError::invalid(&resource.group_kind(), call.name(), &errors)));
+        }
+    }
+    convert::to_storage(&resource, version, &mut object).map_err(PutError::Refused)?;
+    let mut new = match call.target.subresource.as_deref() {
+        Some("status") => with_status_of(&old, &object),
+        Some("finalize") => with_finalizers_of(&old, &object),
+        _ if resource.group.is_empty() && resource.kind == "Namespace" => {
+            // What a namespace waits for is said through `finalize` only.
+            keep_status(&old, &mut object);
+            object["spec"] = old["spec"].clone();
+            object
+        }
+        _ if version.status => {
+            keep_status(&old, &mut object);
+            object
+        }
+        _ => object,
+    };
+    carry_over(&old, &mut new);
+    admission::admit(call, &mut new, Some(&old)).map_err(PutError::Refused)?;
+    crate::crd::check_schemas(&resource, &new).map_err(PutError::Refused)?;
+    let claim =
+        call.server.addresses.claim(&resource, &mut new, Some(&old)).map_err(PutError::Refused)?;
+    if resource.strategy.generation && wish_changed(&resource, &old, &new) {
+        object::set_meta(&mut new, "generation", object::generation(&old) + 1);
+    }
+    if call.query.dry_run {
+        object::set_meta(&mut new, "resourceVersion", entry.revision.to_string());
+        return Ok(Outcome::Would(new));
+    }
+    if !differs(&old, &new) {
+        return Ok(Outcome::Stored(Arc::clone(entry)));
+    }
+    let stored = if deletion_complete(&new) {
+        remove(call.server, &resource, entry).await?
+    } else {
+        put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await?
+    };
+    claim.keep();
+    Ok(Outcome::Stored(stored))
+}
+
+/// The last finalizer is gone: the object goes with it.
+pub fn deletion_complete(object: &Value) -> bool {
+    let namespace_content = object["kind"] == "Namespace"
+        && object["apiVersion"] == "v1"
+        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    object::is_terminating(object) && object::finalizers(object).is_empty() && !namespace_content
+}
+
+fn preconditions(call: &Call<'_>, object: &Value, entry: &Entry, old: &Value) -> ApiResult<()> {
+    let resource = call.resource.group_resource();
+    let given = object::resource_version(object);
+    if !given.is_empty() && given != entry.revision.to_string() {
+        return Err(ApiError::stale(&resource, call.name()));
+    }
+    let uid = object::uid(object);
+    if !uid.is_empty() && uid != object::uid(old) {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            object::uid(old)
+        );
+        return Err(ApiError::conflict(&resource, call.name(), &why));
+    }
+    Ok(())
+}
+
+/// The main endpoint does not touch the status.
+fn keep_status(old: &Value, new: &mut Value) {
+    let Some(fields) = new.as_object_mut() else { return };
+    match old.get("status") {
+        Some(status) => fields.insert("status".into(), status.clone()),
+        None => fields.remove("status"),
+    };
+}
+
+/// The finalize endpoint of namespaces touches `spec.finalizers` only.
+fn with_finalizers_of(old: &Value, new: &Value) -> Value {
+    let mut out = old.clone();
+    out["spec"]["finalizers"] = match &new["spec"]["finalizers"] {
+        Value::Array(list) => Value::Array(list.clone()),
+        _ => Value::Array(Vec::new()),
+    };
+    out
+}
+
+/// The status endpoint touches nothing else.
+fn with_status_of(old: &Value, new: &Value) -> Value {
+    let mut out = old.clone();
+    if let Some(fields) = out.as_object_mut() {
+        match new.get("status") {
+            Some(status) => fields.insert("status".into(), status.clone()),
+            None => fields.remove("status"),
+        };
+    }
+    out
+}

@@ -1,0 +1,250 @@
+//! `landbridge up`
+//!
+//! ```text
+//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, socket) ─▶ kubeconfig ─▶ ready
+//! ```
+//!
+//! The API listens only when all kinds are there: a client never sees half of it.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use jiff::Timestamp;
+use landbridge_apiserver::pki::{Pki, write_private};
+use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::args::UpArgs;
+use crate::listen::{Listening, listen};
+use crate::log::{self, LogLevel};
+use crate::process::ProcessId;
+use crate::progress::{Message, Progress, say};
+use crate::state::{Lock, RunInfo, Running, Server, StateDir};
+use crate::{connect, detach, version};
+
+/// How long open requests may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Starts the server and stays until it is told to stop; or starts one in the background.
+pub fn run(args: &UpArgs, log_level: Option<LogLevel>) -> anyhow::Result<ExitCode> {
+    if args.detach {
+        return detach::run(args, log_level);
+    }
+    let (usual, mut progress) = if args.detached_child {
+        detach::leave_terminal();
+        (LogLevel::Info, Progress::wire())
+    } else {
+        (LogLevel::Warn, Progress::stdout())
+    };
+    log::init(log_level, usual);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the asynchronous runtime")?;
+    let result = runtime.block_on(serve(args, &mut progress));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    if let Err(error) = &result
+        && args.detached_child
+    {
+        progress.show(&Message::Failed(format!("{error:#}")));
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Says that a server is there already, and what to do.
+pub fn already_up(state: &StateDir) -> anyhow::Error {
+    let dir = state.path().display();
+    match state.server() {
+        Ok(Server::Running(info)) => anyhow!(
+            "landbridge is already up for {dir}: pid {}, {}. Stop it with `landbridge down --dir {dir}`, or start another one with another --dir",
+            info.pid,
+            info.url
+        ),
+        _ => anyhow!("another landbridge is just starting or stopping in {dir}; try again"),
+    }
+}
+
+/// How to use what has been started.
+pub fn usage(dir: &Path, detached: bool) {
+    let kubeconfig = dir.join("kubeconfig");
+    let dir = dir.display();
+    say("");
+    say(&format!("  kubectl --kubeconfig {} get netconfigs", kubeconfig.display()));
+    if detached {
+        say(&format!("  landbridge status --dir {dir}"));
+        say(&format!("  landbridge down --dir {dir}"));
+    } else {
+        say("  Ctrl-C stops it");
+    }
+}
+
+async fn serve(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<()> {
+    let mut stop = StopSignals::new()?;
+    let started = tokio::select! {
+        started = start(args, progress) => started?,
+        name = stop.next() => bail!("{name} came while starting"),
+    };
+    progress.show(&Message::Ready);
+    if !args.detached_child {
+        usage(&args.dir.dir, false);
+    }
+    let mut started = started;
+    tokio::select! {
+        name = stop.next() => progress.note(format!("{name}: stopping")),
+        () = started.ended() => bail!("the API stopped listening; its log says why"),
+    }
+    tokio::select! {
+        () = started.stop() => progress.step("stopped", "everything is kept"),
+        name = stop.next() => progress.note(format!("{name} again: stopping at once")),
+    }
+    Ok(())
+}
+
+/// A server that is up.
+struct Started {
+    server: ApiServer,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    // Dropped in this order: first nobody finds it any more, then the next may start.
+    _running: Running,
+    _lock: Lock,
+}
+
+impl Started {
+    /// Waits until a listener has ended by itself, which it should not.
+    async fn ended(&mut self) {
+        self.tasks.join_next().await;
+    }
+
+    /// Takes no more requests, ends streams and controllers, then waits for open requests.
+    async fn stop(&mut self) {
+        self.stop.send_replace(true);
+        // Before waiting for requests: watches end only when the server says so.
+        self.server.shutdown().await;
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            tracing::warn!("some requests did not end in time");
+        }
+    }
+}
+
+async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started> {
+    let state = StateDir::new(&args.dir.dir);
+    state.prepare()?;
+    let Some(lock) = state.lock()? else { return Err(already_up(&state)) };
+    progress.step("state directory", state.path().display().to_string());
+
+    let listening = listen(args.bind, args.port, state.last_port()).await?;
+    state.remember_port(listening.port)?;
+    let mut running = state.begin(run_info(&state, &listening, args.detached_child)?)?;
+
+    let names = certificate_names(args.bind);
+    let pki = Pki::ensure_for(&state.pki(), &names, Timestamp::now())?;
+    let tls = pki.server_config()?;
+    progress.step("certificates", state.pki().display().to_string());
+
+    let server = open(&state, &pki).await?;
+    let figures = server.stats();
+    progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
+
+    let kinds = custom_kinds()?;
+    let count = kinds.len();
+    server.install(kinds).await.context("cannot install the custom resource definitions")?;
+    progress.step("kinds", format!("{count} custom resource definitions"));
+
+    let socket = connect::listen(&state.socket())
+        .with_context(|| format!("cannot listen on {}", state.socket().display()))?;
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    let api = server.clone();
+    let until = wait_for(stopped.clone());
+    tasks.spawn(async move { api.serve_tls(listening.listener, tls, until).await });
+    let api = server.clone();
+    let until = wait_for(stopped);
+    tasks.spawn(async move { api.serve_unix(socket, Identity::admin(), until).await });
+    if let Some(note) = listening.note {
+        progress.note(note);
+    }
+    let kubernetes = landbridge_apiserver::kubernetes_version();
+    progress.step("API", format!("{} (Kubernetes {kubernetes})", listening.url));
+
+    let kubeconfig = state.kubeconfig();
+    write_private(&kubeconfig, pki.admin_kubeconfig(&listening.url).as_bytes())?;
+    running.ready()?;
+    progress.step("kubeconfig", kubeconfig.display().to_string());
+    Ok(Started { server, tasks, stop, _running: running, _lock: lock })
+}
+
+async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
+    let options = Options { ca_pem: Some(pki.ca_pem().to_owned()), ..Options::new(state.store()) };
+    ApiServer::open(options)
+        .await
+        .with_context(|| format!("cannot open the store in {}", state.store().display()))
+}
+
+/// Every kind of ours with its rules.
+fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
+    landbridge_api::crds()
+        .into_iter()
+        .map(|crd| {
+            let hooks = landbridge_api::hooks(&crd.spec.group, &crd.spec.names.kind);
+            let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
+            Ok(CustomKind { crd, hooks })
+        })
+        .collect()
+}
+
+fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::Result<RunInfo> {
+    let own = ProcessId::own().context("cannot read /proc/self/stat: is /proc mounted?")?;
+    let socket = std::path::absolute(state.socket())
+        .with_context(|| format!("cannot resolve {}", state.socket().display()))?;
+    Ok(RunInfo {
+        pid: own.pid,
+        started_ticks: own.started_ticks,
+        started_at: Timestamp::now().to_string(),
+        url: listening.url.clone(),
+        socket,
+        version: version::SHORT.to_owned(),
+        commit: version::COMMIT.to_owned(),
+        ready: false,
+        detached,
+    })
+}
+
+/// The address listened on, when it is one; with the unspecified address clients choose.
+fn certificate_names(bind: IpAddr) -> Vec<String> {
+    if bind.is_unspecified() { Vec::new() } else { vec![bind.to_string()] }
+}
+
+async fn wait_for(mut stopped: watch::Receiver<bool>) {
+    // An error means the sender is gone: then it is time to stop, too.
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+/// SIGINT and SIGTERM.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn new() -> anyhow::Result<Self> {
+        let on = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+}
