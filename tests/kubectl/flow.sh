@@ -13,12 +13,12 @@ source "$(dirname "$0")/lib.sh" "${1:-}"
 cleanup() {
     local scrap
     # Finalizers that a failed case left would hold the namespace for ever.
-    for scrap in $(k get "widgets.$GROUP,configmaps" -o name 2>/dev/null); do
+    for scrap in $(k get "widgets.$GROUP,configmaps" -o name --request-timeout=10s 2>/dev/null); do
         k patch "$scrap" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
     done
-    kc delete ns -l "landbridge.test/run=$RUN" --wait=false >/dev/null 2>&1
-    kc delete crd -l "landbridge.test/run=$RUN" --wait=false >/dev/null 2>&1
-    kc delete node -l "landbridge.test/run=$RUN" --wait=false >/dev/null 2>&1
+    kc delete ns -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1
+    kc delete crd -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1
+    kc delete node -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1
     rm -rf "$WORK"
 }
 trap cleanup EXIT

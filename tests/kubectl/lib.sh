@@ -7,6 +7,7 @@
 #   lacks TEXT CMD…       CMD succeeds and does not print TEXT
 #   fails TEXT CMD…       CMD fails and prints TEXT on either stream
 #   same EXPECTED CMD…    CMD succeeds and prints exactly EXPECTED
+#   counts N TEXT CMD…    CMD succeeds and N of its lines have TEXT
 #   eventually N CMD…     CMD succeeds within N seconds
 #   not_here REASON       the case cannot run against this server: skipped, and said
 
@@ -22,16 +23,21 @@ export KUBECONFIG
 RUN=$(printf 'lb%04x%04x' $((RANDOM)) $((RANDOM)))
 NS=$RUN
 GROUP=$RUN.landbridge.test
+# By their full names: other groups may have kinds of these names, too.
+# shellcheck disable=SC2034 # used by the cases
+WIDGET=widgets.$GROUP GADGET=gadgets.$GROUP
 WORK=$(mktemp -d)
 PASSED=0 FAILED=0 SKIPPED=0
 FILTER=${1:-}
 readonly NOT_HERE=77
 
-k() { "$KUBECTL" --cache-dir "$WORK/cache" -n "$NS" "$@"; }
-# The same for the background: `k_exec … &` leaves kubectl's own process id in $!.
-k_exec() { exec "$KUBECTL" --cache-dir "$WORK/cache" -n "$NS" "$@"; }
+# No kubectl runs for longer than this: a hanging server must fail a case, not the run.
+readonly LIMIT=90
+k() { timeout "$LIMIT" "$KUBECTL" --cache-dir "$WORK/cache" -n "$NS" "$@"; }
+# The same for the background: killing $! after `k_exec … &` ends kubectl.
+k_exec() { exec timeout "$LIMIT" "$KUBECTL" --cache-dir "$WORK/cache" -n "$NS" "$@"; }
 # Against every namespace or none.
-kc() { "$KUBECTL" --cache-dir "$WORK/cache" "$@"; }
+kc() { timeout "$LIMIT" "$KUBECTL" --cache-dir "$WORK/cache" "$@"; }
 
 squeeze() { tr -s ' \t' ' '; }
 
@@ -68,6 +74,14 @@ same() {
     shift
     out=$("$@") || { printf 'failed: %s\n' "$*"; return 1; }
     [ "$out" = "$want" ] || { printf 'expected: %s\nfrom: %s\ngot: %s\n' "$want" "$*" "$out"; return 1; }
+}
+
+counts() {
+    local want=$1 text=$2 out
+    shift 2
+    out=$("$@" 2>&1) || { printf 'failed: %s\n%s\n' "$*" "$out"; return 1; }
+    [ "$(grep -c -- "$text" <<<"$out")" -eq "$want" ] ||
+        { printf 'expected %d lines with: %s\nfrom: %s\ngot:\n%s\n' "$want" "$text" "$*" "$out"; return 1; }
 }
 
 eventually() {

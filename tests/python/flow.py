@@ -416,7 +416,7 @@ def crd_life(stage):
 
     def established():
         found = stage.extensions.read_custom_resource_definition(f"widgets.{group}")
-        return any(c.type == "Established" and c.status == "True" for c in found.status.conditions or [])
+        return any(c.type == "Established" and c.status == "True" for c in (found.status and found.status.conditions) or [])
 
     eventually(established, 30)
     where = (group, "v1", stage.namespace, "widgets")

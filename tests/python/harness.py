@@ -41,7 +41,7 @@ class Stage:
 
     def established(self):
         crd = self.extensions.read_custom_resource_definition(self.crd_name())
-        conditions = {c.type: c.status for c in crd.status.conditions or []}
+        conditions = {c.type: c.status for c in (crd.status and crd.status.conditions) or []}
         return conditions.get("Established") == "True" and conditions.get("NamesAccepted") == "True"
 
     def tear_down(self):

@@ -243,7 +243,6 @@ impl fmt::Display for VlanId {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

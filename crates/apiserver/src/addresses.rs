@@ -102,7 +102,7 @@ impl ServiceAddresses {
         let had_ports: Vec<u16> = old.map(node_ports).unwrap_or_default();
         let name = object::name(new).to_owned();
         let refuse = |error: FieldError| ApiError::invalid(&resource.group_kind(), &name, &[error]);
-        self.ips(new, old, &had_ips, &mut claim).map_err(refuse)?;
+        self.ips(new, &had_ips, &mut claim).map_err(refuse)?;
         self.ports(new, &had_ports, &mut claim).map_err(refuse)?;
         let (now_ips, now_ports) = (cluster_ips(new), node_ports(new));
         claim.freed.0 = had_ips.into_iter().filter(|ip| !now_ips.contains(ip)).collect();
@@ -123,25 +123,13 @@ impl ServiceAddresses {
         }
     }
 
-    fn ips(&self, new: &mut Value, old: Option<&Value>, had: &[IpAddr], claim: &mut Claim) -> Result<(), FieldError> {
+    fn ips(&self, new: &mut Value, had: &[IpAddr], claim: &mut Claim) -> Result<(), FieldError> {
         let spec = FieldPath::new("spec");
         if new["spec"]["type"] == "ExternalName" {
             for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 new["spec"].as_object_mut().map(|s| s.remove(field));
             }
             return Ok(());
-        }
-        // A PUT that leaves the address out means the one it has.
-        if let Some(old) = old.filter(|_| new["spec"]["clusterIP"].as_str().unwrap_or_default().is_empty()) {
-            for field in ["clusterIP", "clusterIPs", "ipFamilies"] {
-                let value = old["spec"][field].clone();
-                if !value.is_null() && new["spec"][field].is_null() {
-                    new["spec"][field] = value;
-                }
-            }
-        }
-        if let Some(old) = old {
-            unchanged(new, old)?;
         }
         let mut wanted: Vec<String> = strings(&new["spec"]["clusterIPs"]);
         if let Some(first) = new["spec"]["clusterIP"].as_str().filter(|ip| !ip.is_empty()) {
@@ -318,18 +306,6 @@ impl ServiceAddresses {
         claim.ports.push(free);
         Some(free)
     }
-}
-
-/// The first address of a Service stays what it is for as long as it has one.
-fn unchanged(new: &mut Value, old: &Value) -> Result<(), FieldError> {
-    let was = old["spec"]["clusterIP"].as_str().filter(|ip| !ip.is_empty());
-    let (Some(was), false) = (was, old["spec"]["type"] == "ExternalName") else { return Ok(()) };
-    let is = new["spec"]["clusterIP"].as_str().unwrap_or_default().to_owned();
-    if is == was {
-        return Ok(());
-    }
-    let path = FieldPath::new("spec").child("clusterIPs").index(0);
-    Err(FieldError::invalid(&path, vec![is], "may not change once set"))
 }
 
 fn is_service(resource: &Resource) -> bool {

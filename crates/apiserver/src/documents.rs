@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::body::Body;
 use crate::discovery::{self, Aggregated};
 use crate::negotiate::{self, Encoding};
-use crate::openapi::content_hash;
+use crate::openapi::{content_hash, v2};
 use crate::path::ApiPath;
 use crate::query::Query;
 use crate::registry::Registry;
@@ -107,6 +107,7 @@ pub fn other(
     match parts.as_slice() {
         ["version"] => Ok(reply::value(StatusCode::OK, &version(), Encoding::Json, headers)),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, query),
+        ["openapi", "v2"] => openapi_v2(server, headers),
         ["openapi", "v3"] => {
             let index = server.published().documents.index();
             Ok(reply::value(StatusCode::OK, &index, Encoding::Json, headers))
@@ -132,6 +133,17 @@ fn openapi(server: &Inner, group: &str, version: &str, headers: &HeaderMap) -> A
     // The URL in the index carries the hash, so what it names never changes.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
     Ok(response)
+}
+
+/// Only in the encoding kubectl asks for; people and other clients read v3.
+fn openapi_v2(server: &Inner, headers: &HeaderMap) -> ApiResult<Response<Body>> {
+    let accept = negotiate::accept_header(headers);
+    let wanted = negotiate::media_ranges(&accept).into_iter().any(|range| v2::MEDIA_TYPES.contains(&range.media));
+    if !wanted {
+        return Err(ApiError::not_acceptable(&v2::MEDIA_TYPES));
+    }
+    let bytes = v2::document(&server.registry());
+    Ok(reply::with_type(StatusCode::OK, bytes.into(), v2::MEDIA_TYPES[0], headers))
 }
 
 /// The checks behind the health endpoints. Serving this answer at all means the store is open.

@@ -93,17 +93,21 @@ async fn reconcile(server: &Arc<Inner>, namespaces: &Arc<Resource>, name: &str) 
     modify(server, namespaces, &key, |object| report(object, &left)).await
 }
 
-/// Deletes everything in the namespace that is not being deleted yet.
+/// Deletes everything in the namespace that is not being deleted yet. What may not go yet (a rule
+/// of its kind says so) does not keep the rest from going; it is tried again.
 async fn empty(server: &Arc<Inner>, namespace: &str) -> ApiResult<()> {
     let snapshot = server.store.snapshot();
+    let mut refused = Ok(());
     for resource in content_kinds(server) {
         for entry in snapshot.range(&resource.prefix(Some(namespace)), None) {
-            if !entry.meta.terminating() {
-                delete::by_system(server, &resource, entry, "namespace-controller").await?;
+            if entry.meta.terminating() {
+                continue;
             }
+            let done = delete::by_system(server, &resource, entry, "namespace-controller").await;
+            refused = refused.and(done);
         }
     }
-    Ok(())
+    refused
 }
 
 /// All namespaced resources, each store once (events are served under two groups).

@@ -25,6 +25,7 @@ use crate::registry::{OpenApiSchemas, Registry, Resource};
 mod operations;
 mod paths;
 mod schemas;
+pub mod v2;
 
 pub use schemas::crd_schemas;
 
@@ -111,12 +112,8 @@ impl Documents {
     }
 }
 
-/// `/openapi/v3` of a registry, without keeping the documents.
-pub fn index(registry: &Registry, meta: &Arc<MetaDefinitions>) -> Value {
-    Documents::new(registry, meta.clone()).index()
-}
-
 /// The document of one group version; `None` when it is not served.
+#[cfg(test)]
 pub fn document(
     registry: &Registry,
     group: &str,

@@ -25,9 +25,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 mod certificate;
+mod clients;
 mod files;
 
-pub use certificate::identity;
+pub use clients::ServerTls;
 
 use certificate::{Authority, Purpose, Subject};
 
@@ -153,9 +154,9 @@ impl Pki {
         &self.server
     }
 
-    /// TLS for the server: HTTP/2 and HTTP/1.1; client certificates of our authority are checked
-    /// but not demanded, so that a client without one gets a proper 401 instead of a TLS alert.
-    pub fn server_config(&self) -> Result<ServerConfig, PkiError> {
+    /// TLS for the server: HTTP/2 and HTTP/1.1; client certificates are asked for but not demanded,
+    /// so that a client without a good one gets a proper 401 instead of a TLS alert.
+    pub fn server_tls(&self) -> Result<ServerTls, PkiError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
         roots.add(certificate_der(self.ca_pem())?).map_err(tls)?;
@@ -168,11 +169,11 @@ impl Pki {
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(tls)?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(Arc::new(clients::AskLater(verifier.clone())))
             .with_single_cert(chain, key)
             .map_err(tls)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok(ServerTls::new(config, verifier))
     }
 
     /// Makes a client certificate for another identity, good for a year; nothing is written.

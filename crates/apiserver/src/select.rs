@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use landbridge_machinery::selector::{FieldSelector, LabelSelector, field_value};
 use landbridge_machinery::status::{ApiError, ApiResult};
+use serde_json::Value;
 
+use crate::builtin::fields;
 use crate::convert;
 use crate::meta::Entry;
 use crate::path::Target;
@@ -23,7 +25,7 @@ pub struct Selection {
     fields: FieldSelector,
 }
 
-/// The words for kinds whose metadata alone can be selected by.
+/// The words for built-in kinds whose metadata alone can be selected by.
 fn only_metadata(fields: &FieldSelector) -> ApiError {
     let metadata = ["metadata.name", "metadata.namespace"];
     let unknown = fields.requirements().iter().find(|r| !metadata.contains(&r.field.as_str()));
@@ -45,7 +47,8 @@ impl Selection {
                 || selectable.iter().any(|s| s.trim_start_matches('.') == field)
         };
         if let Some(error) = fields.unsupported(supported) {
-            return Err(if selectable.is_empty() { only_metadata(&fields) } else { error });
+            let plain = selectable.is_empty() && resource.crd_uid.is_none();
+            return Err(if plain { only_metadata(&fields) } else { error });
         }
         // One object by name in the path: the old form of watching a single object.
         let name = target.name.as_deref().or(fields.exact("metadata.name")).map(str::to_owned);
@@ -93,6 +96,14 @@ impl Selection {
         self.fields.is_empty() || self.fields_match(entry)
     }
 
+    /// Some fields of built-in kinds are not plain paths.
+    fn field<'a>(&self, object: &'a Value, field: &str) -> Cow<'a, str> {
+        match &self.resource.crd_uid {
+            Some(_) => field_value(object, field),
+            None => Cow::Owned(fields::value(&self.resource.group, &self.resource.kind, field, object)),
+        }
+    }
+
     fn fields_match(&self, entry: &Entry) -> bool {
         let simple = |field: &str| matches!(field, "metadata.name" | "metadata.namespace");
         let needs_object = self.fields.requirements().iter().any(|r| !simple(&r.field));
@@ -100,7 +111,7 @@ impl Selection {
         self.fields.matches_with(|field| match field {
             "metadata.name" => Some(Cow::Borrowed(entry.meta.name.as_str())),
             "metadata.namespace" => Some(Cow::Borrowed(entry.meta.namespace.as_str())),
-            other => object.as_ref().map(|object| field_value(object, other)),
+            other => object.as_ref().map(|object| self.field(object, other)),
         })
     }
 }

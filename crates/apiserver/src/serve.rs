@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_rustls::TlsAcceptor;
 
 use crate::identity::Identity;
-use crate::pki;
+use crate::pki::ServerTls;
 use crate::server::ApiServer;
 
 /// A client that does not finish its handshake by then is dropped.
@@ -29,10 +29,10 @@ impl ApiServer {
     pub async fn serve_tls(
         &self,
         listener: TcpListener,
-        config: rustls::ServerConfig,
+        tls: ServerTls,
         shutdown: impl Future<Output = ()>,
     ) {
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let acceptor = TlsAcceptor::from(Arc::clone(&tls.config));
         let graceful = Arc::new(GracefulShutdown::new());
         tokio::pin!(shutdown);
         loop {
@@ -49,16 +49,14 @@ impl ApiServer {
             };
             let _ = stream.set_nodelay(true); // only a matter of latency
             let (server, acceptor, watcher) = (self.clone(), acceptor.clone(), graceful.watcher());
+            let tls = tls.clone();
             tokio::spawn(async move {
-                let Ok(Ok(tls)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
-                    return; // not TLS, or a certificate of somebody else
+                let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+                    return; // not TLS, or too slow
                 };
-                let certificates = tls.get_ref().1.peer_certificates();
-                let identity = certificates
-                    .and_then(<[_]>::first)
-                    .and_then(|der| pki::identity(der))
-                    .map(|(user, groups)| Identity { user, groups });
-                connection(server, tls, identity, watcher).await;
+                let chain = stream.get_ref().1.peer_certificates();
+                let identity = chain.and_then(|chain| tls.identity(chain));
+                connection(server, stream, identity, watcher).await;
             });
         }
         drain(graceful).await;

@@ -414,8 +414,8 @@ mod tests {
         let (_parent, state) = temp();
         state.prepare().unwrap();
         assert!(state.log_tail(3).is_empty());
-        let text: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
-        fs::write(state.log(), text).unwrap();
+        let lines: Vec<String> = (0..20_000).map(|n| format!("line {n}")).collect();
+        fs::write(state.log(), lines.join("\n")).unwrap();
         assert_eq!(state.log_tail(2), ["line 19998", "line 19999"]);
     }
 

@@ -145,7 +145,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 
     let names = certificate_names(args.bind);
     let pki = Pki::ensure_for(&state.pki(), &names, Timestamp::now())?;
-    let tls = pki.server_config()?;
+    let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
     let server = open(&state, &pki).await?;

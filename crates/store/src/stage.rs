@@ -80,3 +80,50 @@ fn check<M>(
     }
     Err(WriteError::Conflict { key: key.to_owned(), current: current.cloned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Template;
+
+    fn put(key: &str, expect: Expect) -> Op {
+        Op::Put { key: key.to_owned(), expect, value: Template::stamped("", 0) }
+    }
+
+    fn delete(key: &str) -> Op {
+        Op::Delete { key: key.to_owned(), expect: Expect::Any, value: None }
+    }
+
+    /// The batch a failed call is in may still be committed for the sake of others.
+    #[test]
+    fn a_failed_call_leaves_nothing_behind_in_its_batch() {
+        let mut stage: Stage<()> = Stage::new(State::new(), 1);
+        stage.apply(vec![put("/a", Expect::Absent)]).unwrap();
+        for last in [put("/a", Expect::Revision(9)), delete("/none")] {
+            let call = vec![put("/b", Expect::Any), put("/a", Expect::Any), delete("/a"), last];
+            stage.apply(call).unwrap_err();
+        }
+        let written = stage.apply(vec![put("/c", Expect::Absent)]).unwrap();
+        assert_eq!(written[0].revision, 3);
+        let left: Vec<_> = stage.state.values().map(|e| (&*e.key, e.revision)).collect();
+        assert_eq!(left, [("/a", 2), ("/c", 3)]);
+        assert_eq!(stage.events.iter().map(|e| e.revision).collect::<Vec<_>>(), [2, 3]);
+    }
+
+    #[test]
+    fn ops_see_what_the_ops_before_them_did() {
+        let mut stage: Stage<()> = Stage::new(State::new(), 1);
+        let call = vec![
+            put("/a", Expect::Absent),
+            put("/a", Expect::Revision(2)),
+            delete("/a"),
+            put("/a", Expect::Absent),
+        ];
+        let written = stage.apply(call).unwrap();
+        let got: Vec<_> = written
+            .iter()
+            .map(|w| (w.revision, w.entry.created, w.prev.as_ref().map(|p| p.revision)))
+            .collect();
+        assert_eq!(got, [(2, 2, None), (3, 2, Some(2)), (4, 2, Some(3)), (5, 5, None)]);
+    }
+}

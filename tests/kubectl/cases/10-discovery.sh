@@ -18,11 +18,11 @@ t "health: livez, readyz?verbose" health
 api_resources() {
     has "configmaps cm v1 true ConfigMap" kc api-resources
     has "deployments deploy apps/v1 true Deployment" kc api-resources
-    has "widgets wdg $GROUP/v1 true Widget" kc api-resources
+    has "widgets wdg$RUN $GROUP/v1 true Widget" kc api-resources
     has "widgets.$GROUP" kc api-resources --api-group="$GROUP" -o name
     has "namespaces ns v1 false Namespace" kc api-resources --namespaced=false
     lacks configmaps kc api-resources --namespaced=false
-    has "lbtest" kc api-resources --api-group="$GROUP" -o wide
+    has "lbtest$RUN" kc api-resources --api-group="$GROUP" -o wide
 }
 t "api-resources: short names, scope, custom kinds, categories" api_resources
 
@@ -54,14 +54,14 @@ unknown_type() {
 t "get of an unknown type" unknown_type
 
 explain_kind() {
-    has "KIND: Widget" kc explain "widgets.$GROUP"
-    has "VERSION: v1" kc explain "widgets.$GROUP"
-    has "A Widget is what these cases are about." kc explain "widgets.$GROUP"
-    has "What it is made of." kc explain widget.spec.parts
-    has "The part's name." kc explain widget.spec.parts.name
-    has "re:size.*<integer>" kc explain widget.spec
-    has "re:color.*<string> -required-" kc explain widget.spec
-    fails 'field "nosuch" does not exist' kc explain widget.spec.nosuch
+    has "KIND: Widget" kc explain "$WIDGET"
+    has "VERSION: v1" kc explain "$WIDGET"
+    has "A Widget is what these cases are about." kc explain "$WIDGET"
+    has "What it is made of." kc explain widget.spec.parts --api-version="$GROUP/v1"
+    has "The part's name." kc explain widget.spec.parts.name --api-version="$GROUP/v1"
+    has "re:size.*<integer>" kc explain widget.spec --api-version="$GROUP/v1"
+    has "re:color.*<string> -required-" kc explain widget.spec --api-version="$GROUP/v1"
+    fails 'field "nosuch" does not exist' kc explain widget.spec.nosuch --api-version="$GROUP/v1"
 }
 t "explain: custom kinds, nested fields, a field that is not there" explain_kind
 
@@ -69,7 +69,7 @@ explain_built_in() {
     has "re:image.*<string>" kc explain pod.spec.containers
     has "re:containers.*<\[\]Container> -required-" kc explain pod.spec
     has "re:containerPort.*<integer>" kc explain pod.spec.containers --recursive
-    has "re:weight.*<integer>" kc explain "widgets.$GROUP" --recursive
+    has "re:weight.*<integer>" kc explain "$WIDGET" --recursive
     has "re:replicas.*<integer>" kc explain deployment.spec
 }
 t "explain: built-in kinds, --recursive" explain_built_in

@@ -28,28 +28,28 @@ t "get -o: table, yaml, json, jsonpath, name, custom-columns, go-template" forma
 
 printer_columns() {
     k create -f <(widget columns 'color: blue' 'size: 7')
-    k patch widget columns --subresource=status --type merge -p '{"status":{"phase":"Shiny"}}'
-    has "re:^NAME SIZE COLOR AGE ?$" k get widget columns
-    has "re:^columns 7 blue [0-9]+[smh]" k get widget columns
-    has "re:^NAME SIZE COLOR PHASE AGE ?$" k get widget columns -o wide
-    has "re:^columns 7 blue Shiny " k get widget columns -o wide
-    has "columns" k get wdg
-    has "widget.$GROUP/columns" k get lbtest -o name
-    has "re:^NAMESPACE NAME SIZE" kc get widgets -A
+    k patch "$WIDGET" columns --subresource=status --type merge -p '{"status":{"phase":"Shiny"}}'
+    has "re:^NAME SIZE COLOR AGE ?$" k get "$WIDGET" columns
+    has "re:^columns 7 blue [0-9]+[smh]" k get "$WIDGET" columns
+    has "re:^NAME SIZE COLOR PHASE AGE ?$" k get "$WIDGET" columns -o wide
+    has "re:^columns 7 blue Shiny " k get "$WIDGET" columns -o wide
+    has "columns" k get "wdg$RUN"
+    has "widget.$GROUP/columns" k get "lbtest$RUN" -o name
+    has "re:^NAMESPACE NAME SIZE" kc get "$WIDGET" -A
 }
 t "get: printer columns, -o wide, short name, category, -A" printer_columns
 
 several_kinds() {
     k create -f <(cm several) -f <(widget several)
-    has "configmap/several" k get cm/several widget/several
-    has "widget.$GROUP/several" k get cm,widgets
+    has "configmap/several" k get cm/several "$WIDGET/several"
+    has "widget.$GROUP/several" k get "cm,$WIDGET"
     has "configmap/several" k get -f <(cm several) -o name
 }
 t "get: several kinds at once" several_kinds
 
 missing() {
     fails 'Error from server (NotFound): configmaps "missing" not found' k get cm missing
-    fails "Error from server (NotFound): widgets.$GROUP \"missing\" not found" k get widget missing
+    fails "Error from server (NotFound): widgets.$GROUP \"missing\" not found" k get "$WIDGET" missing
     local status=0
     k get cm missing >/dev/null 2>&1 || status=$?
     [ "$status" -eq 1 ]
@@ -76,7 +76,7 @@ selectors() {
     fails "unable to parse requirement" k get cm -l 'app in ('
     fails "BadRequest" k get cm -l 'app in ('
     fails "is not a known field selector" k get cm --field-selector spec.nothing=x
-    fails "field label not supported: spec.nothing" k get widgets --field-selector spec.nothing=x
+    fails "field label not supported: spec.nothing" k get "$WIDGET" --field-selector spec.nothing=x
 }
 t "get -l and --field-selector, good and bad" selectors
 
@@ -106,7 +106,7 @@ watching() {
     # An object that no longer matches is, to this watch, deleted.
     k label cm watched seen-
     eventually 10 grep -Eq '^DELETED +watched' "$WORK/watch.out"
-    k_exec get widgets --watch-only -o name >"$WORK/watch-only.out" 2>&1 &
+    k_exec get "$WIDGET" --watch-only -o name >"$WORK/watch-only.out" 2>&1 &
     local second=$!
     # shellcheck disable=SC2064
     trap "kill $watcher $second 2>/dev/null" EXIT
@@ -137,10 +137,10 @@ YAML
 describe() {
     k create -f <(widget described 'color: blue' 'note: hello') -f <(cm described word=hello)
     k create -f <(event_for Widget described "$GROUP/v1")
-    has "Name: described" k describe widget described
-    has "Kind: Widget" k describe widget described
-    has "Color: blue" k describe widget described
-    has "re:Normal Tested .*landbridge-test something happened to described" k describe widget described
+    has "Name: described" k describe "$WIDGET" described
+    has "Kind: Widget" k describe "$WIDGET" described
+    has "Color: blue" k describe "$WIDGET" described
+    has "re:Normal Tested .*landbridge-test something happened to described" k describe "$WIDGET" described
     has "word:" k describe cm described
     has "hello" k describe cm described
     has "Events: <none>" k describe cm described
@@ -201,23 +201,23 @@ t "events: get, kubectl events, field selectors, both API groups" events
 ready_soon() { # NAME: the status turns Ready in a second
     (
         sleep 1
-        k patch widget "$1" --subresource=status --type merge \
+        k patch "$WIDGET" "$1" --subresource=status --type merge \
             -p '{"status":{"phase":"Ready","conditions":[{"type":"Ready","status":"True"}]}}'
     ) &
 }
 
 wait_() {
     k create -f <(widget waited)
-    fails "timed out waiting for the condition on widgets/waited" k wait --for=condition=Ready widget/waited --timeout=1s
+    fails "timed out waiting for the condition on widgets/waited" k wait --for=condition=Ready "$WIDGET/waited" --timeout=1s
     ready_soon waited
-    has "widget.$GROUP/waited condition met" k wait --for=condition=Ready widget/waited --timeout=20s
-    has "condition met" k wait --for=jsonpath='{.status.phase}'=Ready widget/waited --timeout=20s
+    has "widget.$GROUP/waited condition met" k wait --for=condition=Ready "$WIDGET/waited" --timeout=20s
+    has "condition met" k wait --for=jsonpath='{.status.phase}'=Ready "$WIDGET/waited" --timeout=20s
     (
         sleep 1
-        k delete widget waited --wait=false
+        k delete "$WIDGET" waited --wait=false
     ) &
-    has "condition met" k wait --for=delete widget/waited --timeout=20s
-    fails "no matching resources found" k wait --for=condition=Ready widget -l nobody=has-this --timeout=1s
+    has "condition met" k wait --for=delete "$WIDGET/waited" --timeout=20s
+    fails "no matching resources found" k wait --for=condition=Ready "$WIDGET" -l nobody=has-this --timeout=1s
     wait
 }
 t "wait: condition, jsonpath, delete, time-out" wait_

@@ -70,27 +70,27 @@ t "apply: a Deployment, by strategic merge; its selector is immutable" apply_dep
 
 strategic_on_custom() {
     k create -f <(widget strategic)
-    fails "UnsupportedMediaType" k patch widget strategic --type strategic -p '{"spec":{"color":"blue"}}'
-    fails "application/merge-patch+json" k patch widget strategic -p '{"spec":{"color":"blue"}}'
-    has "widget.$GROUP/strategic patched" k patch widget strategic --type merge -p '{"spec":{"color":"blue"}}'
+    fails "UnsupportedMediaType" k patch "$WIDGET" strategic --type strategic -p '{"spec":{"color":"blue"}}'
+    fails "application/merge-patch+json" k patch "$WIDGET" strategic -p '{"spec":{"color":"blue"}}'
+    has "widget.$GROUP/strategic patched" k patch "$WIDGET" strategic --type merge -p '{"spec":{"color":"blue"}}'
 }
 t "patch --type strategic on a custom resource is refused with 415" strategic_on_custom
 
 status_subresource() {
     k create -f <(widget status)
-    k patch widget status --type merge -p '{"spec":{"size":9},"status":{"phase":"Ignored"}}'
-    same "9 " k get widget status -o 'jsonpath={.spec.size} {.status.phase}'
-    k patch widget status --subresource=status --type merge -p '{"spec":{"size":50},"status":{"phase":"Kept"}}'
-    same "9 Kept" k get widget status -o 'jsonpath={.spec.size} {.status.phase}'
-    has Kept k get widget status --subresource=status -o yaml
-    fails "status.phase: Invalid value" k patch widget status --subresource=status --type merge -p '{"status":{"phase":3}}'
+    k patch "$WIDGET" status --type merge -p '{"spec":{"size":9},"status":{"phase":"Ignored"}}'
+    same "9 " k get "$WIDGET" status -o 'jsonpath={.spec.size} {.status.phase}'
+    k patch "$WIDGET" status --subresource=status --type merge -p '{"spec":{"size":50},"status":{"phase":"Kept"}}'
+    same "9 Kept" k get "$WIDGET" status -o 'jsonpath={.spec.size} {.status.phase}'
+    has Kept k get "$WIDGET" status --subresource=status -o yaml
+    fails "status.phase: Invalid value" k patch "$WIDGET" status --subresource=status --type merge -p '{"status":{"phase":3}}'
 }
 t "patch --subresource=status: each side keeps to itself" status_subresource
 
 scale() {
     k create -f <(widget scaled 'color: red' 'replicas: 1')
-    has "widget.$GROUP/scaled scaled" k scale widget/scaled --replicas=5
-    same 5 k get widget scaled -o 'jsonpath={.spec.replicas}'
+    has "widget.$GROUP/scaled scaled" k scale "$WIDGET/scaled" --replicas=5
+    same 5 k get "$WIDGET" scaled -o 'jsonpath={.spec.replicas}'
     has '"kind":"Scale"' kc get --raw "/apis/$GROUP/v1/namespaces/$NS/widgets/scaled/scale"
     has "deployment.apps/scaled created" k create -f <(deployment scaled)
     has "deployment.apps/scaled scaled" k scale deploy/scaled --replicas=0 --current-replicas=0
@@ -99,13 +99,13 @@ t "scale: a custom resource and a Deployment" scale
 
 invalid_patches() {
     k create -f <(widget patched)
-    fails "spec.size in body should be less than or equal to 100" k patch widget patched --type merge -p '{"spec":{"size":1000}}'
-    fails "re:Invalid|BadRequest|cannot|unable" k patch widget patched --type merge -p '{"spec":"red"}'
-    fails "re:metadata.name|name of the object|does not match" k patch widget patched --type merge -p '{"metadata":{"name":"other"}}'
+    fails "spec.size in body should be less than or equal to 100" k patch "$WIDGET" patched --type merge -p '{"spec":{"size":1000}}'
+    fails "re:Invalid|BadRequest|cannot|unable" k patch "$WIDGET" patched --type merge -p '{"spec":"red"}'
+    fails "re:metadata.name|name of the object|does not match" k patch "$WIDGET" patched --type merge -p '{"metadata":{"name":"other"}}'
     local version
-    version=$(k get widget patched -o 'jsonpath={.metadata.resourceVersion}')
-    k patch widget patched --type merge -p '{"spec":{"size":5}}'
-    fails "the object has been modified" k patch widget patched --type merge -p '{"metadata":{"resourceVersion":"'"$version"'"},"spec":{"size":6}}'
-    same 5 k get widget patched -o 'jsonpath={.spec.size}'
+    version=$(k get "$WIDGET" patched -o 'jsonpath={.metadata.resourceVersion}')
+    k patch "$WIDGET" patched --type merge -p '{"spec":{"size":5}}'
+    fails "the object has been modified" k patch "$WIDGET" patched --type merge -p '{"metadata":{"resourceVersion":"'"$version"'"},"spec":{"size":6}}'
+    same 5 k get "$WIDGET" patched -o 'jsonpath={.spec.size}'
 }
 t "patch: what it must not do, and a stale resourceVersion" invalid_patches

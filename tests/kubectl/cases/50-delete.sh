@@ -11,7 +11,7 @@ delete() {
     has 're:configmap "del-2" deleted' k delete -f "$WORK/del.yaml"
     k label cm del-3 bye=yes
     has 're:configmap "del-3" deleted' k delete cm -l bye=yes
-    has 're:widget\.[a-z0-9.]+ "del-1" deleted' k delete widget del-1
+    has 're:widget\.[a-z0-9.]+ "del-1" deleted' k delete "$WIDGET" del-1
     has "No resources found" k delete cm -l bye=yes
 }
 t "delete: by name, -f, -l, missing" delete
@@ -19,26 +19,26 @@ t "delete: by name, -f, -l, missing" delete
 delete_all() {
     printf 'apiVersion: %s/v1\nkind: Gadget\nmetadata: {name: g1}\n---\napiVersion: %s/v1\nkind: Gadget\nmetadata: {name: g2}\n' "$GROUP" "$GROUP" | file gadgets.yaml
     k create -f "$WORK/gadgets.yaml"
-    has '"g1" deleted' k delete gadgets --all
+    has '"g1" deleted' k delete "$GADGET" --all
     has "No resources found" k get gadgets
 }
 t "delete --all" delete_all
 
 finalizer() {
     k create -f <(widget held | sed 's|^spec:|  finalizers: [landbridge.test/hold]\nspec:|')
-    fails "timed out waiting for the condition on widgets/held" k delete widget held --timeout=2s
-    has "re:^20" k get widget held -o 'jsonpath={.metadata.deletionTimestamp}'
-    has "re:\"held\" deleted" k delete widget held --wait=false
+    fails "timed out waiting for the condition on widgets/held" k delete "$WIDGET" held --timeout=2s
+    has "re:^20" k get "$WIDGET" held -o 'jsonpath={.metadata.deletionTimestamp}'
+    has "re:\"held\" deleted" k delete "$WIDGET" held --wait=false
     fails "no new finalizers can be added if the object is being deleted" \
-        k patch widget held --type merge -p '{"metadata":{"finalizers":["landbridge.test/hold","landbridge.test/more"]}}'
+        k patch "$WIDGET" held --type merge -p '{"metadata":{"finalizers":["landbridge.test/hold","landbridge.test/more"]}}'
     # A waiting delete returns once the finalizer goes.
-    k_exec delete widget held --timeout=30s >"$WORK/held.out" 2>&1 &
+    k_exec delete "$WIDGET" held --timeout=30s >"$WORK/held.out" 2>&1 &
     local deleting=$!
     sleep 1
     kill -0 "$deleting"
-    k patch widget held --type merge -p '{"metadata":{"finalizers":null}}'
+    k patch "$WIDGET" held --type merge -p '{"metadata":{"finalizers":null}}'
     wait "$deleting"
-    gone widget held
+    gone "$WIDGET" held
 }
 t "delete: a finalizer holds the object until it is taken off" finalizer
 
@@ -55,9 +55,9 @@ YAML
 garbage() {
     k create -f <(widget owner)
     local uid
-    uid=$(k get widget owner -o 'jsonpath={.metadata.uid}')
+    uid=$(k get "$WIDGET" owner -o 'jsonpath={.metadata.uid}')
     k create -f <(owned owned-1 owner "$uid") -f <(owned owned-2 owner "$uid")
-    k delete widget owner --cascade=background
+    k delete "$WIDGET" owner --cascade=background
     k wait --for=delete cm/owned-1 cm/owned-2 --timeout=30s
     gone cm owned-1
     gone cm owned-2
@@ -71,7 +71,7 @@ namespace_deletion() {
     kc -n "$other" create -f <(cm inside) -f <(widget inside) \
         -f <(cm held | sed 's|^data:|  finalizers: [landbridge.test/hold]\ndata:|')
     kc delete ns "$other" --wait=false
-    eventually 30 fails NotFound kc -n "$other" get widget inside
+    eventually 30 fails NotFound kc -n "$other" get "$WIDGET" inside
     same Terminating kc get ns "$other" -o 'jsonpath={.status.phase}'
     fails "because it is being terminated" kc -n "$other" create -f <(cm late)
     kc -n "$other" patch cm held --type merge -p '{"metadata":{"finalizers":null}}'

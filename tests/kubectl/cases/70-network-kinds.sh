@@ -67,8 +67,8 @@ metadata: {name: hosts}
 spec:
   hosts: [{ip: 192.168.122.100, hostnames: [edpm-0.ctlplane]}]
 YAML
-    [ "$(k apply -f "$WORK/rest.yaml" | grep -c created)" -eq 4 ]
-    [ "$(k apply -f "$WORK/rest.yaml" | grep -c unchanged)" -eq 4 ]
+    counts 4 created k apply -f "$WORK/rest.yaml"
+    counts 4 unchanged k apply -f "$WORK/rest.yaml"
     has "re:^NAME READY MESSAGE" k get ipset
     has edpm-0 k get ipset
     same "1 dnsdata" k get dnsmasq dns -o 'jsonpath={.spec.replicas} {.spec.dnsDataLabelSelectorValue}'
@@ -109,7 +109,12 @@ seeds() {
     local folder=$HERE/../../examples/seeds/000-networking
     [ -d "$folder" ] || not_here "examples/seeds/000-networking does not exist"
     lacks "re:[Ee]rror" kc apply -f "$folder"
-    lacks "re: created| configured|[Ee]rror" kc apply -f "$folder"
+    # kubectl says "configured" where items of a list have defaults; the objects must be the same.
+    versions() { kc get -f "$folder" -o 'jsonpath={range .items[*]}{.metadata.uid}@{.metadata.resourceVersion} {end}'; }
+    local before
+    before=$(versions)
+    lacks "re: created|[Ee]rror" kc apply -f "$folder"
+    same "$before" versions
     lacks "re:[Ee]rror" kc delete -f "$folder" --ignore-not-found
 }
 t "examples/seeds/000-networking: applied, unchanged, deleted" seeds

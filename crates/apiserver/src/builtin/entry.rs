@@ -11,6 +11,7 @@ use super::{columns, schemas};
 use crate::registry::{Resource, ScalePaths, Strategy, Version};
 
 /// Everything that differs between built-in kinds. All are served in one version, `v1`.
+#[expect(clippy::struct_excessive_bools, reason = "a row of a table")]
 pub(super) struct Entry {
     pub group: &'static str,
     pub kind: &'static str,
@@ -67,8 +68,7 @@ impl Entry {
         let root = schemas::full_name(self.definition);
         let version = self.version(&root);
         let stored = schemas::full_name(self.stored_definition.unwrap_or(self.definition));
-        let schema =
-            if stored == root { Arc::clone(&version.schema) } else { compiled(&stored) };
+        let schema = if stored == root { Arc::clone(&version.schema) } else { compiled(&stored) };
         Resource {
             group: self.group.into(),
             plural: self.plural.into(),

@@ -84,7 +84,12 @@ mod tests {
     #[test]
     fn the_shapes_have_these_fields_and_no_others_differ() {
         let fields = |name: &str| {
-            definitions()[&full_name(name)]["properties"].as_object().expect(name).keys().cloned().collect::<Vec<_>>()
+            definitions()[&full_name(name)]["properties"]
+                .as_object()
+                .expect(name)
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
         };
         let mut renamed: Vec<String> = fields("core.v1.Event");
         for field in &mut renamed {

@@ -1,5 +1,6 @@
 //! What field selectors compare, where it is no plain path into the stored object.
 
+use landbridge_machinery::selector::field_value;
 use serde_json::Value;
 
 /// The value of a selectable field; absent fields read as their zero value, as upstream's do.
@@ -20,12 +21,7 @@ pub fn value(group: &str, kind: &str, field: &str, object: &Value) -> String {
 }
 
 fn at(object: &Value, path: &str) -> String {
-    let found = path.split('.').fold(object, |here, field| &here[field]);
-    match found {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    field_value(object, path).into_owned()
 }
 
 fn or(text: String, zero: &str) -> String {
@@ -41,7 +37,13 @@ mod tests {
     #[test]
     fn selectable_values() {
         let cases = [
-            ("", "Event", "source", json!({"source": {"component": "c"}, "reportingComponent": "r"}), "c"),
+            (
+                "",
+                "Event",
+                "source",
+                json!({"source": {"component": "c"}, "reportingComponent": "r"}),
+                "c",
+            ),
             ("", "Event", "source", json!({"source": {}, "reportingComponent": "r"}), "r"),
             ("", "Event", "involvedObject.name", json!({"involvedObject": {"name": "n"}}), "n"),
             ("", "Node", "spec.unschedulable", json!({}), "false"),

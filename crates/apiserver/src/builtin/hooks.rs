@@ -3,6 +3,9 @@
 //!
 //! A kind has at most two functions, its [`Rules`]: `mutate` fills in and `check` judges. Mutations are idempotent, because updates run them again.
 
+#![allow(clippy::unnecessary_wraps)] // all mutations have one signature, though few can fail
+#![cfg_attr(test, allow(clippy::needless_pass_by_value, clippy::type_complexity))] // tables of JSON
+
 pub(super) mod config_map;
 pub(super) mod crd;
 pub(super) mod daemon_set;

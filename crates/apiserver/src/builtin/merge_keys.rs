@@ -103,12 +103,7 @@ pub const LISTS: &[List] = &[
     ("core.v1.PodSpec", "volumes", "map", &["name"]),
     ("core.v1.PodSpec", "imagePullSecrets", "map", &["name"]),
     ("core.v1.PodSpec", "hostAliases", "map", &["ip"]),
-    (
-        "core.v1.PodSpec",
-        "topologySpreadConstraints",
-        "map",
-        &["topologyKey", "whenUnsatisfiable"],
-    ),
+    ("core.v1.PodSpec", "topologySpreadConstraints", "map", &["topologyKey", "whenUnsatisfiable"]),
     ("core.v1.PodSpec", "schedulingGates", "map", &["name"]),
     ("core.v1.PodSpec", "resourceClaims", "map", &["name"]),
     ("core.v1.PodSpec", "tolerations", "atomic", &[]),

@@ -15,10 +15,8 @@ const ROLE: Entry = Entry {
     ..NAMESPACED
 };
 
-const BINDING: Entry = Entry {
-    rules: Rules { mutate: rbac::mutate_binding, check: rbac::check_binding },
-    ..ROLE
-};
+const BINDING: Entry =
+    Entry { rules: Rules { mutate: rbac::mutate_binding, check: rbac::check_binding }, ..ROLE };
 
 /// One row per kind.
 pub(super) const ENTRIES: &[Entry] = &[

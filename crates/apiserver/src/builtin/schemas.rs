@@ -56,6 +56,24 @@ const META_ROOTS: &[&str] = &[
 
 static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(generate);
 
+/// The definitions without their prose. Prose makes every reference to a definition differ from the
+/// next, so that the compiler would have to copy what they share.
+static SHAPES: LazyLock<Definitions> = LazyLock::new(|| {
+    definitions().iter().map(|(name, definition)| (name.clone(), shape(definition))).collect()
+});
+
+fn shape(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let is_prose = |key: &String, value: &Value| key == "description" && value.is_string();
+            let kept = map.iter().filter(|(key, value)| !is_prose(key, value));
+            kept.map(|(key, value)| (key.clone(), shape(value))).collect::<Map<_, _>>().into()
+        }
+        Value::Array(list) => list.iter().map(shape).collect(),
+        other => other.clone(),
+    }
+}
+
 /// All definitions of all built-in kinds, with defaults and merge keys, generated on first use.
 pub fn definitions() -> &'static Definitions {
     &DEFINITIONS
@@ -74,7 +92,7 @@ pub fn full_name(short: &str) -> String {
 
 /// Compiles the schema of a kind.
 pub fn compile(root: &str) -> Result<Schema, String> {
-    Schema::from_definitions(root, definitions())
+    Schema::from_definitions(root, &SHAPES)
 }
 
 /// What the OpenAPI document says about a kind: its definition, that of its list, and all they
@@ -149,10 +167,11 @@ fn wrap_refs(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             map.values_mut().for_each(wrap_refs);
-            if map.len() > 1 && map.get("$ref").is_some_and(Value::is_string) {
-                if let Some(target) = map.remove("$ref") {
-                    map.insert("allOf".into(), json!([{ "$ref": target }]));
-                }
+            if map.len() > 1
+                && map.get("$ref").is_some_and(Value::is_string)
+                && let Some(target) = map.remove("$ref")
+            {
+                map.insert("allOf".into(), json!([{ "$ref": target }]));
             }
         }
         Value::Array(list) => list.iter_mut().for_each(wrap_refs),

@@ -36,33 +36,62 @@ fn strategies_are_upstreams() {
     assert_eq!(
         with(|r| r.strategy.create_on_update),
         set(&[
-            "services", "endpoints", "events", "leases", "roles", "rolebindings", "clusterroles",
+            "services",
+            "endpoints",
+            "events",
+            "leases",
+            "roles",
+            "rolebindings",
+            "clusterroles",
             "clusterrolebindings",
         ])
     );
     assert_eq!(
         with(|r| !r.strategy.unconditional_update),
         set(&[
-            "leases", "customresourcedefinitions", "validatingwebhookconfigurations",
+            "leases",
+            "customresourcedefinitions",
+            "validatingwebhookconfigurations",
             "mutatingwebhookconfigurations",
         ])
     );
     assert_eq!(
         with(|r| r.categories.iter().any(|c| c == "all")),
-        set(&["pods", "services", "deployments", "replicasets", "daemonsets", "statefulsets", "jobs"])
+        set(&[
+            "pods",
+            "services",
+            "deployments",
+            "replicasets",
+            "daemonsets",
+            "statefulsets",
+            "jobs"
+        ])
     );
     assert_eq!(
         with(|r| r.versions[0].status),
         set(&[
-            "namespaces", "nodes", "pods", "services", "deployments", "replicasets", "daemonsets",
-            "statefulsets", "jobs", "customresourcedefinitions",
+            "namespaces",
+            "nodes",
+            "pods",
+            "services",
+            "deployments",
+            "replicasets",
+            "daemonsets",
+            "statefulsets",
+            "jobs",
+            "customresourcedefinitions",
         ])
     );
     assert_eq!(
         with(|r| !r.namespaced),
         set(&[
-            "namespaces", "nodes", "clusterroles", "clusterrolebindings", "priorityclasses",
-            "customresourcedefinitions", "validatingwebhookconfigurations",
+            "namespaces",
+            "nodes",
+            "clusterroles",
+            "clusterrolebindings",
+            "priorityclasses",
+            "customresourcedefinitions",
+            "validatingwebhookconfigurations",
             "mutatingwebhookconfigurations",
         ])
     );
@@ -96,10 +125,14 @@ fn published_definitions_are_closed_and_openapi_3() {
     });
     for definitions in documents.chain([openapi_meta_definitions()]) {
         let known = definitions.keys().collect();
-        definitions.iter().for_each(|(name, schema)| walk(schema, &known, name));
+        for (name, schema) in &definitions {
+            walk(schema, &known, name);
+        }
     }
     let meta = openapi_meta_definitions();
-    for name in ["meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.DeleteOptions", "autoscaling.v1.Scale"] {
+    for name in
+        ["meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.DeleteOptions", "autoscaling.v1.Scale"]
+    {
         assert!(meta.contains_key(&schemas::full_name(name)), "{name}");
     }
 }
@@ -112,5 +145,8 @@ fn how_long_the_kinds_take() {
     let generated = start.elapsed();
     let start = Instant::now();
     let kinds = resources().len();
-    println!("{count} definitions in {generated:?}, {kinds} kinds compiled in {:?}", start.elapsed());
+    println!(
+        "{count} definitions in {generated:?}, {kinds} kinds compiled in {:?}",
+        start.elapsed()
+    );
 }

@@ -42,6 +42,7 @@ fn resource(group: &str, plural: &str, kind: &str, versions: Vec<Version>) -> Re
         strategy: Strategy::BUILT_IN,
         hooks: Arc::new(NoHooks),
         crd_uid: None,
+        crd_generation: 0,
         storage_prefix: format!("/{group}/{plural}/"),
         terminating: false,
         schema_revision: 0,

@@ -40,7 +40,11 @@ pub fn check(request: &Request<'_>, config_map: &Value) -> Vec<FieldError> {
 /// What is wrong with the keys of a map of data.
 pub(super) fn check_keys(field: &str, data: &Value) -> Vec<FieldError> {
     let path = FieldPath::new(field);
-    data.as_object().into_iter().flat_map(|map| map.keys()).flat_map(|k| check_key(&path, k)).collect()
+    data.as_object()
+        .into_iter()
+        .flat_map(|map| map.keys())
+        .flat_map(|k| check_key(&path, k))
+        .collect()
 }
 
 fn check_key(path: &FieldPath, key: &str) -> Vec<FieldError> {
@@ -85,7 +89,12 @@ fn same_map(old: &Value, new: &Value) -> bool {
 
 /// The error of more data than fits.
 pub(super) fn too_long(path: &FieldPath) -> FieldError {
-    FieldError::new(Problem::TooLong, path, Value::Null, format!("may not be more than {MAX_BYTES} bytes"))
+    FieldError::new(
+        Problem::TooLong,
+        path,
+        Value::Null,
+        format!("may not be more than {MAX_BYTES} bytes"),
+    )
 }
 
 /// Whether base64 data is larger than allowed.

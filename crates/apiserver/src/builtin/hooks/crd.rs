@@ -44,7 +44,11 @@ pub fn check(request: &Request<'_>, crd: &Value) -> Vec<FieldError> {
     errors.extend(check_names(&spec["names"], &path.child("names")));
     errors.extend(check_conversion(&spec["conversion"], &path.child("conversion")));
     if spec["preserveUnknownFields"] == true {
-        errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), true, "must be false"));
+        errors.push(FieldError::invalid(
+            &path.child("preserveUnknownFields"),
+            true,
+            "must be false",
+        ));
     }
     if let Some(old) = request.old {
         errors.extend(check_change(old, crd, &path));
@@ -193,7 +197,8 @@ fn check_conversion(conversion: &Value, path: &FieldPath) -> Vec<FieldError> {
         }
         if is_empty(&webhook["conversionReviewVersions"]) {
             errors.push(FieldError::required(&versions, ""));
-        } else if !texts(&webhook["conversionReviewVersions"]).any(|v| v == "v1" || v == "v1beta1") {
+        } else if !texts(&webhook["conversionReviewVersions"]).any(|v| v == "v1" || v == "v1beta1")
+        {
             let given = webhook["conversionReviewVersions"].clone();
             let why = "must include at least one of v1, v1beta1";
             errors.push(FieldError::invalid(&versions, given, why));
@@ -271,7 +276,10 @@ mod tests {
                 |c| c["spec"]["scope"] = "World".into(),
                 r#"spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced""#,
             ),
-            (|c| c["spec"]["versions"][0]["storage"] = false.into(), "spec.versions: Invalid value: "),
+            (
+                |c| c["spec"]["versions"][0]["storage"] = false.into(),
+                "spec.versions: Invalid value: ",
+            ),
             (
                 |c| {
                     let first = c["spec"]["versions"][0].clone();
@@ -297,7 +305,9 @@ mod tests {
                 r#"spec.names.listKind: Invalid value: "Net": kind and listKind may not be the same"#,
             ),
             (
-                |c| c["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}}),
+                |c| {
+                    c["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}});
+                },
                 "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
             ),
             (
@@ -312,7 +322,10 @@ mod tests {
                 "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have",
             ),
             (
-                |c| c["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "A", "type": "text", "jsonPath": ".a"}]),
+                |c| {
+                    c["spec"]["versions"][0]["additionalPrinterColumns"] =
+                        json!([{"name": "A", "type": "text", "jsonPath": ".a"}]);
+                },
                 r#"spec.versions[0].additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string"#,
             ),
         ];
@@ -336,7 +349,9 @@ mod tests {
         new["spec"]["versions"][0]["name"] = "v2".into();
         let found = lines(&admit(GROUP, KIND, Some(&old), new.clone()));
         assert_eq!(found[0], r#"spec.scope: Invalid value: "Cluster": field is immutable"#);
-        assert!(found[1].starts_with(r#"status.storedVersions[0]: Invalid value: "v1": missing from"#));
+        assert!(
+            found[1].starts_with(r#"status.storedVersions[0]: Invalid value: "v1": missing from"#)
+        );
         assert_eq!(found.len(), 2);
         old["status"] = json!({});
         new["status"] = json!({});

@@ -11,11 +11,11 @@ use super::{immutable, one_of, workload};
 /// A rolling update replaces one pod at a time.
 pub fn mutate(_: &Request<'_>, set: &mut Value) -> ApiResult<()> {
     workload::template_defaults("DaemonSet", set)?;
-    if text(&set["spec"]["updateStrategy"]["type"]) == "RollingUpdate" {
-        if let Some(rolling) = map_at(set, &["spec", "updateStrategy", "rollingUpdate"]) {
-            set_default(rolling, "maxUnavailable", 1);
-            set_default(rolling, "maxSurge", 0);
-        }
+    if text(&set["spec"]["updateStrategy"]["type"]) == "RollingUpdate"
+        && let Some(rolling) = map_at(set, &["spec", "updateStrategy", "rollingUpdate"])
+    {
+        set_default(rolling, "maxUnavailable", 1);
+        set_default(rolling, "maxSurge", 0);
     }
     Ok(())
 }

@@ -11,18 +11,19 @@ use super::{immutable, one_of, workload};
 /// A rolling update gets its numbers, a recreation none.
 pub fn mutate(_: &Request<'_>, deployment: &mut Value) -> ApiResult<()> {
     workload::template_defaults("Deployment", deployment)?;
-    if text(&deployment["spec"]["strategy"]["type"]) == "RollingUpdate" {
-        if let Some(rolling) = map_at(deployment, &["spec", "strategy", "rollingUpdate"]) {
-            set_default(rolling, "maxUnavailable", "25%");
-            set_default(rolling, "maxSurge", "25%");
-        }
+    if text(&deployment["spec"]["strategy"]["type"]) == "RollingUpdate"
+        && let Some(rolling) = map_at(deployment, &["spec", "strategy", "rollingUpdate"])
+    {
+        set_default(rolling, "maxUnavailable", "25%");
+        set_default(rolling, "maxSurge", "25%");
     }
     Ok(())
 }
 
 /// Everything wrong with a deployment.
 pub fn check(request: &Request<'_>, deployment: &Value) -> Vec<FieldError> {
-    let numbers = ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"];
+    let numbers =
+        ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"];
     let mut errors = workload::check_numbers(deployment, &numbers);
     errors.extend(workload::check_selector(deployment, "deployment"));
     errors.extend(workload::check_template(deployment));
@@ -79,13 +80,17 @@ mod tests {
                 "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}})
         );
         assert_eq!(rolling["spec"]["replicas"], 1);
-        assert_eq!(rolling["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"], "Always");
+        assert_eq!(
+            rolling["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"],
+            "Always"
+        );
         let partly = deployment(json!({"strategy": {"rollingUpdate": {"maxSurge": 1}}}));
         assert_eq!(
             created("apps", "Deployment", partly)["spec"]["strategy"]["rollingUpdate"],
             json!({"maxUnavailable": "25%", "maxSurge": 1})
         );
-        let recreate = created("apps", "Deployment", deployment(json!({"strategy": {"type": "Recreate"}})));
+        let recreate =
+            created("apps", "Deployment", deployment(json!({"strategy": {"type": "Recreate"}})));
         assert_eq!(recreate["spec"]["strategy"], json!({"type": "Recreate"}));
     }
 
@@ -94,7 +99,9 @@ mod tests {
         let cases = [
             (
                 json!({"selector": {"matchLabels": {"app": "y"}}}),
-                vec![r#"spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`"#],
+                vec![
+                    r#"spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`"#,
+                ],
             ),
             (json!({"selector": null}), vec!["spec.selector: Required value"]),
             (
@@ -125,7 +132,9 @@ mod tests {
         object["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
         assert_eq!(
             lines(&admit("apps", "Deployment", None, object)),
-            [r#"spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always""#]
+            [
+                r#"spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always""#
+            ]
         );
     }
 }

@@ -51,7 +51,11 @@ fn check_endpoints(slice: &Value) -> Vec<FieldError> {
             errors.push(too_many(&path, addresses.len(), MAX_ADDRESSES));
         }
         for (i, address) in addresses.iter().enumerate() {
-            errors.extend(check_address(&path.index(i), text(&slice["addressType"]), text(address)));
+            errors.extend(check_address(
+                &path.index(i),
+                text(&slice["addressType"]),
+                text(address),
+            ));
         }
     }
     errors
@@ -93,7 +97,9 @@ fn check_ports(slice: &Value) -> Vec<FieldError> {
         if !is_empty(&item["appProtocol"]) {
             let given = text(&item["appProtocol"]);
             let wrong = qualified_name(given).into_iter();
-            errors.extend(wrong.map(|why| FieldError::invalid(&path.child("appProtocol"), given, why)));
+            errors.extend(
+                wrong.map(|why| FieldError::invalid(&path.child("appProtocol"), given, why)),
+            );
         }
     }
     errors
@@ -115,7 +121,11 @@ mod tests {
             ("FQDN", "a.example.com", ""),
             ("IPv4", "2001:db8::1", r#""2001:db8::1": must be a valid IPv4 address"#),
             ("IPv6", "10.0.0.1", r#""10.0.0.1": must be a valid IPv6 address"#),
-            ("IPv4", "169.254.0.1", r#""169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)"#),
+            (
+                "IPv4",
+                "169.254.0.1",
+                r#""169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)"#,
+            ),
         ];
         for (kind, address, why) in cases {
             let slice = json!({"metadata": {"name": "a"}, "addressType": kind,

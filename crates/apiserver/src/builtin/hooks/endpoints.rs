@@ -56,14 +56,21 @@ mod tests {
     fn subsets_are_judged() {
         let cases = [
             (json!({"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}), vec![]),
-            (json!({}), vec!["subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"]),
+            (
+                json!({}),
+                vec!["subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"],
+            ),
             (
                 json!({"addresses": [{"ip": "nonsense"}]}),
-                vec![r#"subsets[0].addresses[0].ip: Invalid value: "nonsense": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#],
+                vec![
+                    r#"subsets[0].addresses[0].ip: Invalid value: "nonsense": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#,
+                ],
             ),
             (
                 json!({"notReadyAddresses": [{"ip": "127.0.0.1"}]}),
-                vec![r#"subsets[0].notReadyAddresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)"#],
+                vec![
+                    r#"subsets[0].notReadyAddresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)"#,
+                ],
             ),
             (
                 json!({"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 1, "name": "a"}, {"port": 2}]}),

@@ -104,7 +104,11 @@ fn check_series(event: &Value) -> Vec<FieldError> {
         return errors;
     }
     if series["count"].as_i64().unwrap_or(0) < 2 {
-        errors.push(FieldError::invalid(&FieldPath::new("series.count"), "", "should be at least 2"));
+        errors.push(FieldError::invalid(
+            &FieldPath::new("series.count"),
+            "",
+            "should be at least 2",
+        ));
     }
     if is_empty(&series["lastObservedTime"]) {
         errors.push(FieldError::required(&FieldPath::new("series.lastObservedTime"), ""));
@@ -138,8 +142,7 @@ fn check_new(event: &Value) -> Vec<FieldError> {
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::{admit, lines};
-    use super::*;
+    use super::super::testing::{admit, created, lines};
 
     #[test]
     fn the_namespace_agrees_with_the_object() {
@@ -165,7 +168,8 @@ mod tests {
             "reportingController": "example.com/c", "reportingInstance": "c-0",
             "action": "Do", "reason": "Done"});
         assert_eq!(lines(&admit("events.k8s.io", "Event", None, complete.clone())), [""; 0]);
-        let mut bare = json!({"metadata": {"name": "a", "namespace": "n"}, "regarding": {"namespace": "n"}});
+        let mut bare =
+            json!({"metadata": {"name": "a", "namespace": "n"}, "regarding": {"namespace": "n"}});
         assert_eq!(
             lines(&admit("events.k8s.io", "Event", None, bare.clone())),
             ["eventTime: Required value", r#"type: Invalid value: "": has invalid value: "#]
@@ -176,11 +180,13 @@ mod tests {
             lines(&admit("events.k8s.io", "Event", None, bare)),
             ["eventTime: Required value", r#"count: Invalid value: "": needs to be unset"#]
         );
-        let mut again = complete.clone();
+        let stored = created("events.k8s.io", "Event", complete);
+        assert_eq!(stored["source"], json!({}), "stored in the older shape");
+        let mut again = stored.clone();
         again["series"] = json!({"count": 1, "lastObservedTime": "2026-01-01T00:00:00.000000Z"});
         again["reason"] = "Other".into();
         assert_eq!(
-            lines(&admit("events.k8s.io", "Event", Some(&complete), again)),
+            lines(&admit("events.k8s.io", "Event", Some(&stored), again)),
             [
                 r#"series.count: Invalid value: "": should be at least 2"#,
                 r#"reason: Invalid value: "Other": field is immutable"#,

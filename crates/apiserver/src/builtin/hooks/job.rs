@@ -98,9 +98,11 @@ fn check_restart(spec: &Value, path: &FieldPath) -> Option<FieldError> {
 }
 
 fn check_change(old: &Value, new: &Value, path: &FieldPath) -> Vec<FieldError> {
-    let mut fields = vec!["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
+    let mut fields =
+        vec!["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
     // An indexed job may grow or shrink together with its parallelism.
-    let elastic = text(&new["completionMode"]) == "Indexed" && new["completions"] == new["parallelism"];
+    let elastic =
+        text(&new["completionMode"]) == "Indexed" && new["completions"] == new["parallelism"];
     if !elastic {
         fields.push("completions");
     }
@@ -137,19 +139,22 @@ mod tests {
         assert_eq!(labels["controller-uid"], "u");
         assert_eq!(labels["batch.kubernetes.io/job-name"], "a");
         assert_eq!(object["metadata"]["labels"], json!({"app": "x"}));
-        let by_hand = job(json!({"manualSelector": true, "selector": {"matchLabels": {"app": "x"}}}));
+        let by_hand =
+            job(json!({"manualSelector": true, "selector": {"matchLabels": {"app": "x"}}}));
         let by_hand = created("batch", "Job", by_hand);
         assert_eq!(by_hand["spec"]["selector"], json!({"matchLabels": {"app": "x"}}));
     }
 
     #[test]
     fn numbers_depend_on_each_other() {
-        let number = |extra: Value, field: &str| created("batch", "Job", job(extra))["spec"][field].clone();
+        let number =
+            |extra: Value, field: &str| created("batch", "Job", job(extra))["spec"][field].clone();
         assert_eq!(number(json!({}), "completions"), 1);
         assert_eq!(number(json!({}), "backoffLimit"), 6);
         assert_eq!(number(json!({"parallelism": 2}), "completions"), Value::Null);
         assert_eq!(number(json!({"completions": 2}), "parallelism"), 1);
-        let indexed = json!({"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1});
+        let indexed =
+            json!({"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1});
         assert_eq!(number(indexed, "backoffLimit"), i32::MAX);
     }
 
@@ -160,7 +165,9 @@ mod tests {
         object["spec"]["template"]["spec"].as_object_mut().expect("map").remove("restartPolicy");
         assert_eq!(
             lines(&admit("batch", "Job", None, object)),
-            [r#"spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never""#]
+            [
+                r#"spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never""#
+            ]
         );
     }
 

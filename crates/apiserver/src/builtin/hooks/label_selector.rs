@@ -39,10 +39,14 @@ pub fn check(path: &FieldPath, selector: &Value) -> Vec<FieldError> {
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
         let value = text(value);
         errors.extend(
-            names::qualified_name(key).into_iter().map(|why| FieldError::invalid(&labels, key.as_str(), why)),
+            names::qualified_name(key)
+                .into_iter()
+                .map(|why| FieldError::invalid(&labels, key.as_str(), why)),
         );
         errors.extend(
-            names::label_value(value).into_iter().map(|why| FieldError::invalid(&labels, value, why)),
+            names::label_value(value)
+                .into_iter()
+                .map(|why| FieldError::invalid(&labels, value, why)),
         );
     }
     for (i, expression) in items(&selector["matchExpressions"]).iter().enumerate() {
@@ -71,7 +75,9 @@ fn check_expression(path: &FieldPath, expression: &Value) -> Vec<FieldError> {
     }
     let key = text(&expression["key"]);
     errors.extend(
-        names::qualified_name(key).into_iter().map(|why| FieldError::invalid(&path.child("key"), key, why)),
+        names::qualified_name(key)
+            .into_iter()
+            .map(|why| FieldError::invalid(&path.child("key"), key, why)),
     );
     errors
 }
@@ -89,9 +95,18 @@ mod tests {
             (json!({}), true),
             (json!({"matchLabels": {"app": "web"}}), true),
             (json!({"matchLabels": {"app": "db"}}), false),
-            (json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}), true),
-            (json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}), false),
-            (json!({"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["web"]}]}), true),
+            (
+                json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}),
+                true,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
+                false,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["web"]}]}),
+                true,
+            ),
             (json!({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}), true),
             (json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}), false),
             (json!({"matchExpressions": [{"key": "tier", "operator": "Is"}]}), false),

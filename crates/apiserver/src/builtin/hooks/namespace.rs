@@ -13,9 +13,7 @@ const FINALIZER: &str = "kubernetes";
 /// Labels the namespace with its name; a new one is active and held by the `kubernetes` finalizer.
 pub fn mutate(request: &Request<'_>, namespace: &mut Value) -> ApiResult<()> {
     let name = object::name(namespace).to_owned();
-    if let Some(labels) =
-        map_at(namespace, &["metadata", "labels"]).filter(|_| !name.is_empty())
-    {
+    if let Some(labels) = map_at(namespace, &["metadata", "labels"]).filter(|_| !name.is_empty()) {
         labels.insert(NAME_LABEL.into(), name.into());
     }
     if request.operation != Operation::Create {

@@ -134,7 +134,9 @@ mod tests {
 
     #[test]
     fn types_follow_the_rules() {
-        let types = |spec: Value| created(GROUP, "NetworkPolicy", policy(spec))["spec"]["policyTypes"].clone();
+        let types = |spec: Value| {
+            created(GROUP, "NetworkPolicy", policy(spec))["spec"]["policyTypes"].clone()
+        };
         assert_eq!(types(json!({})), json!(["Ingress"]));
         assert_eq!(types(json!({"egress": []})), json!(["Ingress"]));
         assert_eq!(types(json!({"egress": [{}]})), json!(["Ingress", "Egress"]));
@@ -146,7 +148,10 @@ mod tests {
     #[test]
     fn rules_are_judged() {
         let cases = [
-            (json!({"ingress": [{"from": [{}]}]}), "spec.ingress[0].from[0]: Required value: must specify a peer"),
+            (
+                json!({"ingress": [{"from": [{}]}]}),
+                "spec.ingress[0].from[0]: Required value: must specify a peer",
+            ),
             (
                 json!({"ingress": [{"from": [{"podSelector": {}, "ipBlock": {"cidr": "10.0.0.0/8"}}]}]}),
                 "spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer",

@@ -56,7 +56,8 @@ fn check_taints(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     for (i, taint) in items(&spec["taints"]).iter().enumerate() {
         let path = path.index(i);
-        let (key, value, effect) = (text(&taint["key"]), text(&taint["value"]), text(&taint["effect"]));
+        let (key, value, effect) =
+            (text(&taint["key"]), text(&taint["value"]), text(&taint["effect"]));
         let wrong = qualified_name(key).into_iter();
         errors.extend(wrong.map(|why| FieldError::invalid(&path.child("key"), key, why)));
         let wrong = label_value(value).into_iter();
@@ -83,8 +84,11 @@ mod tests {
 
     #[test]
     fn everything_is_allocatable_unless_said() {
-        let node =
-            created("", "Node", json!({"metadata": {"name": "a"}, "status": {"capacity": {"cpu": 4}}}));
+        let node = created(
+            "",
+            "Node",
+            json!({"metadata": {"name": "a"}, "status": {"capacity": {"cpu": 4}}}),
+        );
         assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
     }
 
@@ -102,7 +106,9 @@ mod tests {
         let new = json!({"metadata": {"name": "a"}, "spec": {"providerID": "x://2"}});
         assert_eq!(
             lines(&admit("", "Node", Some(&old), new)),
-            ["spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"]
+            [
+                "spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"
+            ]
         );
     }
 }

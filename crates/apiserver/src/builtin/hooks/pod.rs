@@ -104,7 +104,11 @@ fn prioritise(request: &Request<'_>, spec: &mut Map<String, Value>, class: &str)
             let kind = GroupKind::new("scheduling.k8s.io", "PriorityClass");
             let Some(class) = request.objects.get(&kind, None, name) else {
                 let why = format!("no PriorityClass with name {name} was found");
-                return Err(ApiError::forbidden(&GroupResource::new("", "pods"), request.name, &why));
+                return Err(ApiError::forbidden(
+                    &GroupResource::new("", "pods"),
+                    request.name,
+                    &why,
+                ));
             };
             priority = class["value"].clone();
             if !is_empty(&class["preemptionPolicy"]) {
@@ -170,31 +174,47 @@ mod tests {
         };
         let cases = [
             (json!({}), vec!["spec.containers: Required value"]),
-            (json!({"containers": [{"name": "c"}]}), vec!["spec.containers[0].image: Required value"]),
-            (json!({"containers": [{"image": "i"}]}), vec!["spec.containers[0].name: Required value"]),
+            (
+                json!({"containers": [{"name": "c"}]}),
+                vec!["spec.containers[0].image: Required value"],
+            ),
+            (
+                json!({"containers": [{"image": "i"}]}),
+                vec!["spec.containers[0].name: Required value"],
+            ),
             (
                 json!({"containers": [{"name": "c", "image": "i"}, {"name": "c", "image": "i"}]}),
                 vec![r#"spec.containers[1].name: Duplicate value: "c""#],
             ),
             (
                 json!({"restartPolicy": "Perhaps", "containers": [{"name": "c", "image": "i"}]}),
-                vec![r#"spec.restartPolicy: Unsupported value: "Perhaps": supported values: "Always", "OnFailure", "Never""#],
+                vec![
+                    r#"spec.restartPolicy: Unsupported value: "Perhaps": supported values: "Always", "OnFailure", "Never""#,
+                ],
             ),
             (
                 container(json!({"ports": [{"containerPort": 70000}]})),
-                vec!["spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"],
+                vec![
+                    "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+                ],
             ),
             (
                 container(json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]})),
                 vec![r#"spec.containers[0].volumeMounts[0].name: Not found: "v""#],
             ),
             (
-                container(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1500m"}}})),
-                vec![r#"spec.containers[0].resources.requests: Invalid value: "1500m": must be less than or equal to cpu limit of 1"#],
+                container(
+                    json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1500m"}}}),
+                ),
+                vec![
+                    r#"spec.containers[0].resources.requests: Invalid value: "1500m": must be less than or equal to cpu limit of 1"#,
+                ],
             ),
             (
                 container(json!({"imagePullPolicy": "Sometimes"})),
-                vec![r#"spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never""#],
+                vec![
+                    r#"spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never""#,
+                ],
             ),
         ];
         for (spec, wanted) in cases {
@@ -204,9 +224,11 @@ mod tests {
 
     #[test]
     fn the_priority_class_gives_the_priority() {
-        let spec = json!({"priorityClassName": "high", "containers": [{"name": "c", "image": "i"}]});
-        let known =
-            Known::of([json!({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000})]);
+        let spec =
+            json!({"priorityClassName": "high", "containers": [{"name": "c", "image": "i"}]});
+        let known = Known::of([
+            json!({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}),
+        ]);
         let admitted = admit_with("", "Pod", None, pod(spec.clone()), &known).expect("admitted");
         assert_eq!(admitted["spec"]["priority"], 1000);
         let refused = admit("", "Pod", None, pod(spec)).expect_err("unknown class");

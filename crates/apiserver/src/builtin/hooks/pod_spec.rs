@@ -70,7 +70,8 @@ pub fn check(path: &FieldPath, spec: &Value) -> Vec<FieldError> {
     if items(&spec["containers"]).is_empty() {
         errors.push(FieldError::required(&path.child("containers"), ""));
     }
-    let volumes: BTreeSet<&str> = items(&spec["volumes"]).iter().map(|v| text(&v["name"])).collect();
+    let volumes: BTreeSet<&str> =
+        items(&spec["volumes"]).iter().map(|v| text(&v["name"])).collect();
     let mut names = BTreeSet::new();
     for list in CONTAINER_LISTS {
         for (i, container) in items(&spec[list]).iter().enumerate() {
@@ -87,11 +88,10 @@ pub fn check(path: &FieldPath, spec: &Value) -> Vec<FieldError> {
     errors.extend(one_of(&path.child("dnsPolicy"), text(&spec["dnsPolicy"]), DNS_POLICIES));
     let grace = path.child("terminationGracePeriodSeconds");
     errors.extend(not_negative(&grace, &spec["terminationGracePeriodSeconds"]));
-    if let Some(seconds) = spec["activeDeadlineSeconds"].as_i64() {
-        if !(1..=i64::from(i32::MAX)).contains(&seconds) {
-            let why = "must be between 1 and 2147483647, inclusive";
-            errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, why));
-        }
+    let in_range = |seconds: &i64| (1..=i64::from(i32::MAX)).contains(seconds);
+    if let Some(seconds) = spec["activeDeadlineSeconds"].as_i64().filter(|s| !in_range(s)) {
+        let why = "must be between 1 and 2147483647, inclusive";
+        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, why));
     }
     for field in ["nodeName", "serviceAccountName", "priorityClassName"] {
         if !is_empty(&spec[field]) {

@@ -69,6 +69,9 @@ mod tests {
         for (old, new, wanted) in cases {
             assert_eq!(lines(&admit(GROUP, "PriorityClass", old, new)), [wanted]);
         }
-        assert!(admit(GROUP, "PriorityClass", None, class("system-node-critical", 2_000_001_000)).is_ok());
+        assert!(
+            admit(GROUP, "PriorityClass", None, class("system-node-critical", 2_000_001_000))
+                .is_ok()
+        );
     }
 }

@@ -93,8 +93,14 @@ mod tests {
 
     #[test]
     fn quantities_compare() {
-        let equal =
-            [("1", "1000m"), ("0.5", "500m"), ("1Ki", "1024"), ("1e3", "1k"), ("2E", "2e18"), (".5", "500m")];
+        let equal = [
+            ("1", "1000m"),
+            ("0.5", "500m"),
+            ("1Ki", "1024"),
+            ("1e3", "1k"),
+            ("2E", "2e18"),
+            (".5", "500m"),
+        ];
         for (a, b) in equal {
             assert_eq!(parse(a).expect(a), parse(b).expect(b), "{a} {b}");
         }

@@ -37,13 +37,18 @@ fn check_rule(path: &FieldPath, rule: &Value, namespaced: bool) -> Vec<FieldErro
     }
     if !is_empty(&rule["nonResourceURLs"]) {
         let wrong = |why: &str| {
-            FieldError::invalid(&path.child("nonResourceURLs"), rule["nonResourceURLs"].clone(), why)
+            FieldError::invalid(
+                &path.child("nonResourceURLs"),
+                rule["nonResourceURLs"].clone(),
+                why,
+            )
         };
         if namespaced {
             errors.push(wrong("namespaced rules cannot apply to non-resource URLs"));
         }
         if ["apiGroups", "resources", "resourceNames"].iter().any(|f| !is_empty(&rule[*f])) {
-            errors.push(wrong("rules cannot apply to both regular resources and non-resource URLs"));
+            errors
+                .push(wrong("rules cannot apply to both regular resources and non-resource URLs"));
         }
         return errors;
     }
@@ -132,7 +137,9 @@ mod tests {
             (
                 "Role",
                 json!({"verbs": ["get"], "nonResourceURLs": ["/x"]}),
-                vec![r#"rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs"#],
+                vec![
+                    r#"rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs"#,
+                ],
             ),
         ];
         for (kind, rule, wanted) in cases {

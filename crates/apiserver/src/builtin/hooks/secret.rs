@@ -65,14 +65,22 @@ fn check_type(secret: &Value) -> Vec<FieldError> {
         return Vec::new();
     };
     let absent = |keys: &&&[&str]| keys.iter().all(|key| secret["data"].get(key).is_none());
-    let mut errors: Vec<_> =
-        demands.iter().filter(absent).flat_map(|keys| keys.iter().map(|key| missing(key))).collect();
-    let json_key = if kind.starts_with("kubernetes.io/docker") { demands[0][0] } else { return errors };
+    let mut errors: Vec<_> = demands
+        .iter()
+        .filter(absent)
+        .flat_map(|keys| keys.iter().map(|key| missing(key)))
+        .collect();
+    let json_key =
+        if kind.starts_with("kubernetes.io/docker") { demands[0][0] } else { return errors };
     if let Some(value) = secret["data"][json_key].as_str() {
         let decoded = STANDARD.decode(value).unwrap_or_default();
         if let Err(error) = serde_json::from_slice::<Value>(&decoded) {
             let path = data.key(json_key);
-            errors.push(FieldError::invalid(&path, "<secret contents redacted>", error.to_string()));
+            errors.push(FieldError::invalid(
+                &path,
+                "<secret contents redacted>",
+                error.to_string(),
+            ));
         }
     }
     errors
@@ -100,7 +108,11 @@ mod tests {
     #[test]
     fn types_demand_keys() {
         let cases = [
-            ("kubernetes.io/tls", json!({}), vec!["data[tls.crt]: Required value", "data[tls.key]: Required value"]),
+            (
+                "kubernetes.io/tls",
+                json!({}),
+                vec!["data[tls.crt]: Required value", "data[tls.key]: Required value"],
+            ),
             ("kubernetes.io/tls", json!({"tls.crt": "", "tls.key": ""}), vec![]),
             ("kubernetes.io/basic-auth", json!({"username": ""}), vec![]),
             (
@@ -114,7 +126,11 @@ mod tests {
                 vec!["metadata.annotations[kubernetes.io/service-account.name]: Required value"],
             ),
             ("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "e30="}), vec![]),
-            ("kubernetes.io/dockerconfigjson", json!({}), vec!["data[.dockerconfigjson]: Required value"]),
+            (
+                "kubernetes.io/dockerconfigjson",
+                json!({}),
+                vec!["data[.dockerconfigjson]: Required value"],
+            ),
             ("example.com/any", json!({}), vec![]),
         ];
         for (kind, data, wanted) in cases {
@@ -124,7 +140,10 @@ mod tests {
         let secret = json!({"metadata": {"name": "a"}, "type": "kubernetes.io/dockercfg",
             "data": {".dockercfg": "eA=="}});
         let lines = lines(&admit("", "Secret", None, secret));
-        assert!(lines[0].starts_with("data[.dockercfg]: Invalid value: \"<secret contents"), "{lines:?}");
+        assert!(
+            lines[0].starts_with("data[.dockercfg]: Invalid value: \"<secret contents"),
+            "{lines:?}"
+        );
     }
 
     #[test]

@@ -61,17 +61,30 @@ fn keep_allocated(old: &Value, service: &mut Value) {
         }
     }
     let Some(spec) = map_at(service, &["spec"]) else { return };
-    if takes_address(old) && takes_address(&new) && is_empty(&new["clusterIP"]) && is_empty(&new["clusterIPs"]) {
+    if takes_address(old)
+        && takes_address(&new)
+        && is_empty(&new["clusterIP"])
+        && is_empty(&new["clusterIPs"])
+    {
         for field in ["clusterIP", "clusterIPs"] {
             if !is_empty(&old[field]) {
                 spec.insert(field.into(), old[field].clone());
             }
         }
     }
-    if text(&new["type"]) == "LoadBalancer" && is_empty(&new["healthCheckNodePort"]) {
-        if let Some(port) = old.get("healthCheckNodePort") {
-            spec.insert("healthCheckNodePort".into(), port.clone());
-        }
+    // Whoever changes the one field means the other as well.
+    let changed = new["clusterIP"] != old["clusterIP"] && new["clusterIPs"] == old["clusterIPs"];
+    if changed
+        && !is_empty(&new["clusterIP"])
+        && let Some(first) = spec.get_mut("clusterIPs").and_then(|list| list.get_mut(0))
+    {
+        *first = new["clusterIP"].clone();
+    }
+    if text(&new["type"]) == "LoadBalancer"
+        && is_empty(&new["healthCheckNodePort"])
+        && let Some(port) = old.get("healthCheckNodePort")
+    {
+        spec.insert("healthCheckNodePort".into(), port.clone());
     }
 }
 
@@ -213,7 +226,11 @@ fn check_addresses(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
     }
     if !ips.is_empty() && ips[0] != spec["clusterIP"] {
         let why = "first value must match `clusterIP`";
-        errors.push(FieldError::invalid(&path.child("clusterIPs"), spec["clusterIPs"].clone(), why));
+        errors.push(FieldError::invalid(
+            &path.child("clusterIPs"),
+            spec["clusterIPs"].clone(),
+            why,
+        ));
     }
     for (i, ip) in items(&spec["externalIPs"]).iter().enumerate() {
         let path = path.child("externalIPs").index(i);
@@ -245,7 +262,11 @@ fn check_traffic(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
     let seconds = spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].as_i64();
     if let Some(seconds) = seconds.filter(|s| !(1..=86400).contains(s)) {
         let path = path.child("sessionAffinityConfig.clientIP.timeoutSeconds");
-        errors.push(FieldError::invalid(&path, seconds, "must be greater than 0 and less than 86400"));
+        errors.push(FieldError::invalid(
+            &path,
+            seconds,
+            "must be greater than 0 and less than 86400",
+        ));
     }
     errors
 }
@@ -298,8 +319,11 @@ mod tests {
         assert_eq!(spec["allocateLoadBalancerNodePorts"], true);
         assert_eq!(spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"], 10800);
         assert_eq!(spec["ports"][0]["targetPort"], "http");
-        let named =
-            created("", "Service", service(json!({"type": "ExternalName", "externalName": "x.org"})));
+        let named = created(
+            "",
+            "Service",
+            service(json!({"type": "ExternalName", "externalName": "x.org"})),
+        );
         assert!(named["spec"].get("internalTrafficPolicy").is_none());
     }
 
@@ -314,11 +338,15 @@ mod tests {
             ),
             (
                 json!({"ports": [{"port": 0, "targetPort": 1}]}),
-                vec!["spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"],
+                vec![
+                    "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                ],
             ),
             (
                 json!({"ports": [{"port": 1, "protocol": "ICMP"}]}),
-                vec![r#"spec.ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP""#],
+                vec![
+                    r#"spec.ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP""#,
+                ],
             ),
             (
                 json!({"ports": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}),
@@ -330,24 +358,34 @@ mod tests {
             ),
             (
                 json!({"type": "Magic", "ports": [{"port": 1}]}),
-                vec![r#"spec.type: Unsupported value: "Magic": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort""#],
+                vec![
+                    r#"spec.type: Unsupported value: "Magic": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort""#,
+                ],
             ),
             (json!({"type": "ExternalName"}), vec!["spec.externalName: Required value"]),
             (
                 json!({"ports": [{"port": 1}], "loadBalancerSourceRanges": ["10.0.0.0/8"]}),
-                vec!["spec.loadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'"],
+                vec![
+                    "spec.loadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",
+                ],
             ),
             (
                 json!({"ports": [{"port": 1}], "clusterIP": "10.0.0"}),
-                vec![r#"spec.clusterIPs[0]: Invalid value: "10.0.0": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#],
+                vec![
+                    r#"spec.clusterIPs[0]: Invalid value: "10.0.0": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#,
+                ],
             ),
             (
                 json!({"ports": [{"port": 1, "nodePort": 30000}]}),
-                vec!["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+                vec![
+                    "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+                ],
             ),
             (
                 json!({"type": "NodePort", "clusterIP": "None", "ports": [{"port": 1}]}),
-                vec![r#"spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services"#],
+                vec![
+                    r#"spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services"#,
+                ],
             ),
         ];
         for (spec, wanted) in cases {

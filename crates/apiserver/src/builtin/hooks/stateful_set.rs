@@ -25,10 +25,11 @@ pub fn mutate(_: &Request<'_>, stateful_set: &mut Value) -> ApiResult<()> {
     let strategy = stateful_set["spec"]["updateStrategy"].clone();
     if is_empty(&strategy["type"]) {
         set_rolling(stateful_set);
-    } else if text(&strategy["type"]) == "RollingUpdate" && strategy["rollingUpdate"].is_object() {
-        if let Some(rolling) = map_at(stateful_set, &["spec", "updateStrategy", "rollingUpdate"]) {
-            set_default(rolling, "partition", 0);
-        }
+    } else if text(&strategy["type"]) == "RollingUpdate"
+        && strategy["rollingUpdate"].is_object()
+        && let Some(rolling) = map_at(stateful_set, &["spec", "updateStrategy", "rollingUpdate"])
+    {
+        set_default(rolling, "partition", 0);
     }
     for claim in items_mut(stateful_set, &["spec", "volumeClaimTemplates"]) {
         set(claim, "apiVersion", "v1");
@@ -98,7 +99,9 @@ mod tests {
 
     #[test]
     fn defaults() {
-        let object = stateful_set(json!({"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}]}));
+        let object = stateful_set(
+            json!({"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}]}),
+        );
         let spec = &created("apps", "StatefulSet", object)["spec"];
         assert_eq!(
             spec["updateStrategy"],
@@ -128,6 +131,9 @@ mod tests {
         assert!(admit("apps", "StatefulSet", Some(&old), scaled).is_ok());
         let renamed = stateful_set(json!({"serviceName": "t"}));
         let found = lines(&admit("apps", "StatefulSet", Some(&old), renamed));
-        assert!(found.len() == 1 && found[0].starts_with("spec: Forbidden: updates to statefulset spec"));
+        assert!(
+            found.len() == 1
+                && found[0].starts_with("spec: Forbidden: updates to statefulset spec")
+        );
     }
 }

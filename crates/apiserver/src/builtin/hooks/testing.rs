@@ -21,7 +21,9 @@ pub struct Known(BTreeMap<(String, String), Arc<Value>>);
 impl Known {
     /// These objects and no others.
     pub fn of(objects: impl IntoIterator<Item = Value>) -> Self {
-        let key = |o: &Value| (o["kind"].as_str().unwrap_or_default().to_owned(), object::name(o).to_owned());
+        let key = |o: &Value| {
+            (o["kind"].as_str().unwrap_or_default().to_owned(), object::name(o).to_owned())
+        };
         Self(objects.into_iter().map(|o| (key(&o), Arc::new(o))).collect())
     }
 }
@@ -86,6 +88,12 @@ pub fn lines(result: &ApiResult<Value>) -> Vec<String> {
     }
     causes
         .iter()
-        .map(|c| format!("{}: {}", c["field"].as_str().unwrap_or(""), c["message"].as_str().unwrap_or("")))
+        .map(|c| {
+            format!(
+                "{}: {}",
+                c["field"].as_str().unwrap_or(""),
+                c["message"].as_str().unwrap_or("")
+            )
+        })
         .collect()
 }

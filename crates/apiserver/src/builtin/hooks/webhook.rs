@@ -174,7 +174,9 @@ mod tests {
 
     #[test]
     fn defaults() {
-        let hook = created(GROUP, "MutatingWebhookConfiguration", configuration(json!({})))["webhooks"][0].clone();
+        let hook =
+            created(GROUP, "MutatingWebhookConfiguration", configuration(json!({})))["webhooks"][0]
+                .clone();
         assert_eq!(hook["failurePolicy"], "Fail");
         assert_eq!(hook["matchPolicy"], "Equivalent");
         assert_eq!(hook["timeoutSeconds"], 10);
@@ -191,7 +193,10 @@ mod tests {
                 json!({"name": "a"}),
                 r#"name: Invalid value: "a": should be a domain with at least three segments separated by dots"#,
             ),
-            (json!({"sideEffects": null}), "sideEffects: Required value: must specify one of None, NoneOnDryRun"),
+            (
+                json!({"sideEffects": null}),
+                "sideEffects: Required value: must specify one of None, NoneOnDryRun",
+            ),
             (
                 json!({"sideEffects": "Some"}),
                 r#"sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun""#,
@@ -204,7 +209,10 @@ mod tests {
                 json!({"admissionReviewVersions": ["v2"]}),
                 r#"admissionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1"#,
             ),
-            (json!({"clientConfig": {}}), "clientConfig: Required value: exactly one of url or service is required"),
+            (
+                json!({"clientConfig": {}}),
+                "clientConfig: Required value: exactly one of url or service is required",
+            ),
             (
                 json!({"clientConfig": {"url": "http://x"}}),
                 r#"clientConfig.url: Invalid value: "http://x": 'https' is the only allowed URL scheme; desired format: https://host[/path]"#,

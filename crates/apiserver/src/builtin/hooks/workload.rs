@@ -37,10 +37,13 @@ pub fn check_template(object: &Value) -> Vec<FieldError> {
     let path = FieldPath::new("spec.template");
     let labels = &spec["template"]["metadata"]["labels"];
     let mut errors = Vec::new();
-    if !label_selector::is_empty(&spec["selector"]) && !label_selector::matches(&spec["selector"], labels) {
+    if !label_selector::is_empty(&spec["selector"])
+        && !label_selector::matches(&spec["selector"], labels)
+    {
         let why = "`selector` does not match template `labels`";
         let at = path.child("metadata.labels");
-        let shown = if labels.is_null() { Value::Object(serde_json::Map::new()) } else { labels.clone() };
+        let shown =
+            if labels.is_null() { Value::Object(serde_json::Map::new()) } else { labels.clone() };
         errors.push(FieldError::invalid(&at, shown, why));
     }
     errors.extend(check_labels(&path.child("labels"), labels));

@@ -116,7 +116,10 @@ mod tests {
         let change = |edit: fn(&mut Value)| {
             let mut new = old.clone();
             edit(&mut new);
-            check(&FieldPath::new("spec"), &old, &new).iter().map(ToString::to_string).collect::<Vec<_>>()
+            check(&FieldPath::new("spec"), &old, &new)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
         };
         let allowed: [fn(&mut Value); 5] = [
             |_| {},
@@ -129,13 +132,28 @@ mod tests {
             assert_eq!(change(edit), Vec::<String>::new());
         }
         let refused: [(fn(&mut Value), &str); 7] = [
-            (|s| s["hostname"] = "b".into(), "spec: Forbidden: pod updates may not change fields other than"),
-            (|s| s["containers"][0]["command"] = json!(["x"]), "spec: Forbidden: pod updates may not"),
+            (
+                |s| s["hostname"] = "b".into(),
+                "spec: Forbidden: pod updates may not change fields other than",
+            ),
+            (
+                |s| s["containers"][0]["command"] = json!(["x"]),
+                "spec: Forbidden: pod updates may not",
+            ),
             (|s| s["nodeName"] = "m".into(), "spec: Forbidden: pod updates may not"),
-            (|s| s["containers"] = json!([]), "spec.containers: Forbidden: pod updates may not add or remove"),
-            (|s| s["activeDeadlineSeconds"] = 11.into(), "spec.activeDeadlineSeconds: Invalid value: 11: must be less"),
+            (
+                |s| s["containers"] = json!([]),
+                "spec.containers: Forbidden: pod updates may not add or remove",
+            ),
+            (
+                |s| s["activeDeadlineSeconds"] = 11.into(),
+                "spec.activeDeadlineSeconds: Invalid value: 11: must be less",
+            ),
             (|s| s["tolerations"] = json!([]), "spec.tolerations: Forbidden: existing toleration"),
-            (|s| s["schedulingGates"] = json!([{"name": "h"}]), "spec.schedulingGates[0].name: Forbidden: only deletion"),
+            (
+                |s| s["schedulingGates"] = json!([{"name": "h"}]),
+                "spec.schedulingGates[0].name: Forbidden: only deletion",
+            ),
         ];
         for (edit, start) in refused {
             let found = change(edit);

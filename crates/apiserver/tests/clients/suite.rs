@@ -1,0 +1,89 @@
+//! All cases, by topic.
+
+mod bodies;
+mod concurrency;
+mod crd_schema;
+mod crd_versions;
+mod crds;
+mod custom;
+mod deletion;
+mod discovery;
+mod dry_run;
+mod field_validation;
+mod forms;
+mod gc;
+mod kinds;
+mod life;
+mod lists;
+mod metadata;
+mod namespaces;
+mod openapi;
+mod paging;
+mod patches;
+mod refusals;
+mod runtime;
+mod services;
+mod watches;
+
+use futures::future::BoxFuture;
+
+use crate::ctx::Ctx;
+
+/// One expectation.
+pub struct Case {
+    pub name: &'static str,
+    /// Whether something beside the API server has to act: garbage collector, namespace controller.
+    pub needs_controllers: bool,
+    pub run: for<'a> fn(&'a Ctx) -> BoxFuture<'a, anyhow::Result<()>>,
+}
+
+/// A table of cases: `cases![a, b; controllers: c]` from functions of the module.
+macro_rules! cases {
+    ($($case:ident),* $(,)? $(; controllers: $($other:ident),+ $(,)?)?) => {
+        pub const CASES: &[crate::suite::Case] = &[
+            $(crate::suite::Case {
+                name: concat!(module_path!(), "::", stringify!($case)),
+                needs_controllers: false,
+                run: |ctx| Box::pin($case(ctx)),
+            },)*
+            $($(crate::suite::Case {
+                name: concat!(module_path!(), "::", stringify!($other)),
+                needs_controllers: true,
+                run: |ctx| Box::pin($other(ctx)),
+            },)+)?
+        ];
+    };
+}
+use cases;
+
+const ALL: &[&[Case]] = &[
+    discovery::CASES,
+    openapi::CASES,
+    life::CASES,
+    metadata::CASES,
+    patches::CASES,
+    refusals::CASES,
+    bodies::CASES,
+    field_validation::CASES,
+    dry_run::CASES,
+    deletion::CASES,
+    lists::CASES,
+    paging::CASES,
+    watches::CASES,
+    forms::CASES,
+    runtime::CASES,
+    crds::CASES,
+    crd_schema::CASES,
+    crd_versions::CASES,
+    custom::CASES,
+    kinds::CASES,
+    services::CASES,
+    namespaces::CASES,
+    gc::CASES,
+    concurrency::CASES,
+];
+
+/// Every case.
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    ALL.iter().copied().flatten()
+}
