@@ -92,9 +92,18 @@ impl ServiceAddresses {
     }
 
     /// Completes a Service with its addresses. Other kinds pass untouched.
-    pub fn claim(&self, resource: &Resource, new: &mut Value, old: Option<&Value>) -> ApiResult<Claim> {
-        let mut claim =
-            Claim { taken: Arc::clone(&self.taken), ips: vec![], ports: vec![], freed: (vec![], vec![]) };
+    pub fn claim(
+        &self,
+        resource: &Resource,
+        new: &mut Value,
+        old: Option<&Value>,
+    ) -> ApiResult<Claim> {
+        let mut claim = Claim {
+            taken: Arc::clone(&self.taken),
+            ips: vec![],
+            ports: vec![],
+            freed: (vec![], vec![]),
+        };
         if !is_service(resource) {
             return Ok(claim);
         }
@@ -153,12 +162,22 @@ impl ServiceAddresses {
         let mut given = Vec::new();
         for (index, family) in families.iter().enumerate() {
             let range = self.range(family).ok_or_else(|| {
-                FieldError::invalid(&spec.child("ipFamilies").index(index), family.as_str(), "not configured on this cluster")
+                FieldError::invalid(
+                    &spec.child("ipFamilies").index(index),
+                    family.as_str(),
+                    "not configured on this cluster",
+                )
             })?;
             let ip = match wanted.get(index) {
-                Some(text) => self.take(text, range, had, claim, &spec.child("clusterIPs").index(index))?,
+                Some(text) => {
+                    self.take(text, range, had, claim, &spec.child("clusterIPs").index(index))?
+                }
                 None => self.pick(range, claim).ok_or_else(|| {
-                    FieldError::invalid(&spec.child("clusterIPs").index(index), "", format!("failed to allocate an IP: range {range} is full"))
+                    FieldError::invalid(
+                        &spec.child("clusterIPs").index(index),
+                        "",
+                        format!("failed to allocate an IP: range {range} is full"),
+                    )
                 })?,
             };
             given.push(ip.to_string());
@@ -175,11 +194,19 @@ impl ServiceAddresses {
         let mut families = strings(&service["spec"]["ipFamilies"]);
         for family in &families {
             if self.range(family).is_none() {
-                return Err(FieldError::invalid(&spec.child("ipFamilies"), family.as_str(), "not configured on this cluster"));
+                return Err(FieldError::invalid(
+                    &spec.child("ipFamilies"),
+                    family.as_str(),
+                    "not configured on this cluster",
+                ));
             }
         }
         if families.is_empty() {
-            families = wanted.iter().filter_map(|ip| ip.parse().ok()).map(|ip: IpAddr| family_of(ip).to_owned()).collect();
+            families = wanted
+                .iter()
+                .filter_map(|ip| ip.parse().ok())
+                .map(|ip: IpAddr| family_of(ip).to_owned())
+                .collect();
         }
         if families.is_empty() {
             families.extend(self.ranges.first().map(|range| family_of(range.addr()).to_owned()));
@@ -189,10 +216,16 @@ impl ServiceAddresses {
             None if families.len() > 1 => "RequireDualStack".to_owned(),
             None => "SingleStack".to_owned(),
         };
-        let other = self.ranges.iter().map(|r| family_of(r.addr())).find(|f| !families.iter().any(|g| g == f));
+        let other = self
+            .ranges
+            .iter()
+            .map(|r| family_of(r.addr()))
+            .find(|f| !families.iter().any(|g| g == f));
         match (policy.as_str(), other) {
             ("SingleStack", _) => families.truncate(1),
-            ("PreferDualStack" | "RequireDualStack", Some(other)) if families.len() < 2 => families.push(other.to_owned()),
+            ("PreferDualStack" | "RequireDualStack", Some(other)) if families.len() < 2 => {
+                families.push(other.to_owned())
+            }
             ("RequireDualStack", None) if families.len() < 2 => {
                 return Err(FieldError::invalid(
                     &spec.child("ipFamilyPolicy"),
@@ -218,9 +251,20 @@ impl ServiceAddresses {
     }
 
     /// Takes the address asked for.
-    fn take(&self, text: &str, range: &IpNet, had: &[IpAddr], claim: &mut Claim, path: &FieldPath) -> Result<IpAddr, FieldError> {
+    fn take(
+        &self,
+        text: &str,
+        range: &IpNet,
+        had: &[IpAddr],
+        claim: &mut Claim,
+        path: &FieldPath,
+    ) -> Result<IpAddr, FieldError> {
         let ip: IpAddr = text.parse().map_err(|_| {
-            FieldError::invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+            FieldError::invalid(
+                path,
+                text,
+                "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+            )
         })?;
         if had.contains(&ip) {
             return Ok(ip);
@@ -229,11 +273,17 @@ impl ServiceAddresses {
             return Err(FieldError::invalid(
                 path,
                 text,
-                format!("failed to allocate IP {ip}: the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}"),
+                format!(
+                    "failed to allocate IP {ip}: the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}"
+                ),
             ));
         }
         if !lock(&self.taken).ips.insert(ip) {
-            return Err(FieldError::invalid(path, text, format!("failed to allocate IP {ip}: provided IP is already allocated")));
+            return Err(FieldError::invalid(
+                path,
+                text,
+                format!("failed to allocate IP {ip}: provided IP is already allocated"),
+            ));
         }
         claim.ips.push(ip);
         Ok(ip)
@@ -280,15 +330,26 @@ impl ServiceAddresses {
                     // TCP and UDP of one Service may share a number.
                     if !had.contains(&number) && !claim.ports.contains(&number) {
                         if !lock(&self.taken).ports.insert(number) {
-                            return Err(FieldError::invalid(&path, number, "provided port is already allocated"));
+                            return Err(FieldError::invalid(
+                                &path,
+                                number,
+                                "provided port is already allocated",
+                            ));
                         }
                         claim.ports.push(number);
                     }
                 }
                 None if wants => {
-                    let number = spare.pop().map_or_else(|| self.pick_port(claim), Some).ok_or_else(|| {
-                        FieldError::invalid(&path, 0, "failed to allocate a nodePort: range is full")
-                    })?;
+                    let number = spare
+                        .pop()
+                        .map_or_else(|| self.pick_port(claim), Some)
+                        .ok_or_else(|| {
+                            FieldError::invalid(
+                                &path,
+                                0,
+                                "failed to allocate a nodePort: range is full",
+                            )
+                        })?;
                     port["nodePort"] = number.into();
                 }
                 None => {}
@@ -301,7 +362,9 @@ impl ServiceAddresses {
         let mut taken = lock(&self.taken);
         let size = NODE_PORTS.end() - NODE_PORTS.start() + 1;
         let start = u16::try_from(chance::below(u128::from(size))).unwrap_or(0);
-        let free = (0..size).map(|step| NODE_PORTS.start() + (start + step) % size).find(|p| !taken.ports.contains(p))?;
+        let free = (0..size)
+            .map(|step| NODE_PORTS.start() + (start + step) % size)
+            .find(|p| !taken.ports.contains(p))?;
         taken.ports.insert(free);
         claim.ports.push(free);
         Some(free)
@@ -338,7 +401,9 @@ fn node_ports(service: &Value) -> Vec<u16> {
 /// The address at an offset from the start of a range.
 fn nth(range: &IpNet, offset: u128) -> Option<IpAddr> {
     match range.network() {
-        IpAddr::V4(base) => u32::from(base).checked_add(u32::try_from(offset).ok()?).map(|n| IpAddr::V4(n.into())),
+        IpAddr::V4(base) => {
+            u32::from(base).checked_add(u32::try_from(offset).ok()?).map(|n| IpAddr::V4(n.into()))
+        }
         IpAddr::V6(base) => u128::from(base).checked_add(offset).map(|n| IpAddr::V6(n.into())),
     }
 }

@@ -50,9 +50,10 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(stream) => {
-                stream.as_mut().poll_next(context).map(|item| item.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Self::Stream(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
@@ -78,7 +79,8 @@ where
 {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|e| ApiError::bad_request(format!("reading the request body: {e}")))?;
+        let frame =
+            frame.map_err(|e| ApiError::bad_request(format!("reading the request body: {e}")))?;
         if let Some(data) = frame.data_ref() {
             if whole.len() + data.len() > REQUEST_LIMIT {
                 return Err(ApiError::too_large(REQUEST_LIMIT));

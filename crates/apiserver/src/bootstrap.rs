@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
-use crate::call::Call;
-use crate::identity::Identity;
+use crate::call::SystemRequest;
 use crate::path::Target;
-use crate::query::Query;
 use crate::server::Inner;
 use crate::write::create;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+/// Namespaces that cannot be deleted.
+pub const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// Writes what is missing.
 pub async fn write(server: &Arc<Inner>) -> ApiResult<()> {
     for name in NAMESPACES {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         ensure(server, "", "namespaces", None, namespace).await?;
     }
     // Clients find the API itself, and the IP family of the cluster, here.
@@ -39,7 +39,8 @@ pub async fn write(server: &Arc<Inner>) -> ApiResult<()> {
 
 /// Gives a namespace what its pods expect to find: a service account and the CA.
 pub async fn furnish(server: &Arc<Inner>, namespace: &str) -> ApiResult<()> {
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
     ensure(server, "", "serviceaccounts", Some(namespace), account).await?;
     let Some(ca) = &server.ca_pem else { return Ok(()) };
     let root = json!({
@@ -72,18 +73,8 @@ async fn ensure(
         return Ok(());
     }
     let target = Target { namespace: namespace.map(str::to_owned), ..Target::default() };
-    let (query, headers, identity) = (Query::default(), HeaderMap::new(), Identity::system("bootstrap"));
-    let mut call = Call {
-        server,
-        registry: Arc::clone(&registry),
-        identity: &identity,
-        version: resource.storage,
-        resource,
-        target: &target,
-        query: &query,
-        headers: &headers,
-        warnings: Vec::new(),
-    };
+    let request = SystemRequest::new("bootstrap", target);
+    let mut call = request.call(server, &resource);
     let bytes = serde_json::to_vec(&object).map_err(ApiError::internal)?;
     match create::create(&mut call, &bytes).await {
         Ok(_) => Ok(()),

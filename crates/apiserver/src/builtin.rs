@@ -29,7 +29,6 @@ mod zeros;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landbridge_machinery::hooks::Hooks;
 use serde_json::Value;
 
 use self::entry::Entry;
@@ -41,21 +40,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 
 /// All built-in kinds.
 pub fn resources() -> Vec<Arc<Resource>> {
-    resources_with(|_, _, hooks| hooks)
-}
-
-/// All built-in kinds; `wrap` may put further hooks around those of a kind, given its group and
-/// kind (for example [`hooks::Chain`] with an allocator for services).
-pub fn resources_with(
-    wrap: impl Fn(&str, &str, Arc<dyn Hooks>) -> Arc<dyn Hooks>,
-) -> Vec<Arc<Resource>> {
-    entries()
-        .map(|entry| {
-            let mut resource = entry.resource();
-            resource.hooks = wrap(entry.group, entry.kind, resource.hooks);
-            Arc::new(resource)
-        })
-        .collect()
+    entries().map(|entry| Arc::new(entry.resource())).collect()
 }
 
 /// Definitions every OpenAPI document may refer to: metadata, Status, DeleteOptions, Scale and so

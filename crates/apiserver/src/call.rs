@@ -65,7 +65,10 @@ impl Call<'_> {
 
     /// The other objects, as they are now.
     pub fn objects(&self) -> StoredObjects {
-        StoredObjects { snapshot: self.server.store.snapshot(), registry: Arc::clone(&self.registry) }
+        StoredObjects {
+            snapshot: self.server.store.snapshot(),
+            registry: Arc::clone(&self.registry),
+        }
     }
 
     /// Paths of namespaced kinds carry a namespace, those of other kinds do not.
@@ -75,6 +78,37 @@ impl Call<'_> {
             (true, None) if !collection_of_all => Err(ApiError::no_such_path()),
             (false, Some(_)) => Err(ApiError::no_such_path()),
             _ => Ok(()),
+        }
+    }
+}
+
+/// A request of the server to itself: what a [`Call`] borrows, owned.
+pub struct SystemRequest {
+    target: Target,
+    query: Query,
+    headers: HeaderMap,
+    identity: Identity,
+}
+
+impl SystemRequest {
+    /// A request of one of the server's own components.
+    pub fn new(component: &str, target: Target) -> Self {
+        let identity = Identity::system(component);
+        Self { target, query: Query::default(), headers: HeaderMap::new(), identity }
+    }
+
+    /// The call, in the stored version.
+    pub fn call<'a>(&'a self, server: &'a Arc<Inner>, resource: &Arc<Resource>) -> Call<'a> {
+        Call {
+            server,
+            registry: server.registry(),
+            identity: &self.identity,
+            version: resource.storage,
+            resource: Arc::clone(resource),
+            target: &self.target,
+            query: &self.query,
+            headers: &self.headers,
+            warnings: Vec::new(),
         }
     }
 }

@@ -35,7 +35,8 @@ pub fn unix(path: &Path) -> kube::Client {
     let service = service_fn(move |mut request: Request<kube::client::Body>| {
         let http = http.clone();
         let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
-        let absolute = Uri::builder().scheme("http").authority("localhost").path_and_query(path).build();
+        let absolute =
+            Uri::builder().scheme("http").authority("localhost").path_and_query(path).build();
         async move {
             *request.uri_mut() = absolute.map_err(|e| std::io::Error::other(e.to_string()))?;
             http.request(request).await.map_err(std::io::Error::other)

@@ -16,7 +16,10 @@ pub fn convert(resource: &Resource, object: &mut Value, from: &str, to: &str) ->
         return Ok(());
     }
     resource.hooks.convert(object, from, to).map_err(|why| {
-        ApiError::internal(format!("conversion of {} from {from} to {to} failed: {why}", resource.kind))
+        ApiError::internal(format!(
+            "conversion of {} from {from} to {to} failed: {why}",
+            resource.kind
+        ))
     })?;
     object["apiVersion"] = resource.api_version(to).into();
     Ok(())

@@ -11,8 +11,8 @@ mod build;
 mod status;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::HeaderMap;
 use landbridge_machinery::field::FieldPath;
 use landbridge_machinery::object;
 use landbridge_machinery::schema::Schema;
@@ -20,16 +20,16 @@ use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::EventKind;
 use serde_json::Value;
 
-use crate::call::Call;
-use crate::identity::Identity;
+use crate::call::SystemRequest;
 use crate::meta::{self, Entry};
 use crate::path::Target;
-use crate::query::Query;
 use crate::registry::Resource;
 use crate::server::Inner;
 use crate::system;
 use crate::write::{Outcome, create, delete, update};
 
+/// Our own CRDs are established in milliseconds; something is wrong when it takes this long.
+const ESTABLISH_WITHIN: Duration = Duration::from_secs(10);
 pub const GROUP: &str = "apiextensions.k8s.io";
 const PLURAL: &str = "customresourcedefinitions";
 /// Holds a CRD until its instances are gone.
@@ -42,7 +42,8 @@ pub fn check_schemas(resource: &Resource, crd: &Value) -> ApiResult<()> {
     }
     let mut errors = Vec::new();
     for (index, version) in crd["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
-        let path = FieldPath::new("spec.versions").index(index).child("schema").child("openAPIV3Schema");
+        let path =
+            FieldPath::new("spec.versions").index(index).child("schema").child("openAPIV3Schema");
         if let Err(found) = Schema::structural(&version["schema"]["openAPIV3Schema"], &path) {
             errors.extend(found);
         }
@@ -133,7 +134,9 @@ async fn reconcile(server: &Arc<Inner>, crds: &Arc<Resource>, key: &str) -> ApiR
     let problem = match status::name_conflict(server, &crd) {
         Some(conflict) => Err(conflict),
         None if current => Ok(()),
-        None => publish(server, entry, &crd).map_or(Ok(()), |why| Err(("NotAccepted".to_owned(), why))),
+        None => {
+            publish(server, entry, &crd).map_or(Ok(()), |why| Err(("NotAccepted".to_owned(), why)))
+        }
     };
     let new = status::updated(&crd, &problem);
     if new["status"] != crd["status"] {
@@ -143,7 +146,12 @@ async fn reconcile(server: &Arc<Inner>, crds: &Arc<Resource>, key: &str) -> ApiR
 }
 
 /// Deletes the instances; the last one gone, lets the CRD go.
-async fn finalize(server: &Arc<Inner>, crds: &Arc<Resource>, entry: &Arc<Entry>, crd: &Value) -> ApiResult<()> {
+async fn finalize(
+    server: &Arc<Inner>,
+    crds: &Arc<Resource>,
+    entry: &Arc<Entry>,
+    crd: &Value,
+) -> ApiResult<()> {
     let name = object::name(crd);
     let Some(resource) = server.custom(name) else { return release(server, crds, crd).await };
     if !resource.terminating {
@@ -179,41 +187,25 @@ async fn write_status(server: &Arc<Inner>, crds: &Arc<Resource>, crd: Value) -> 
     write(server, crds, crd, Some("status")).await
 }
 
-async fn write(server: &Arc<Inner>, crds: &Arc<Resource>, crd: Value, subresource: Option<&str>) -> ApiResult<()> {
+async fn write(
+    server: &Arc<Inner>,
+    crds: &Arc<Resource>,
+    crd: Value,
+    subresource: Option<&str>,
+) -> ApiResult<()> {
     let bytes = serde_json::to_vec(&crd).map_err(ApiError::internal)?;
     let target = Target {
         name: Some(object::name(&crd).to_owned()),
         subresource: subresource.map(str::to_owned),
         ..Target::default()
     };
-    let (query, headers, identity) = (Query::default(), HeaderMap::new(), Identity::system("crd-controller"));
-    let mut call = call(server, crds, &target, &query, &headers, &identity);
+    let request = SystemRequest::new("crd-controller", target);
+    let mut call = request.call(server, crds);
     match update::update(&mut call, &bytes).await {
         Ok(_) => Ok(()),
         // Somebody wrote in between: their write wakes us again.
         Err(error) if error.code == 409 || error.code == 404 => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-fn call<'a>(
-    server: &'a Arc<Inner>,
-    crds: &Arc<Resource>,
-    target: &'a Target,
-    query: &'a Query,
-    headers: &'a HeaderMap,
-    identity: &'a Identity,
-) -> Call<'a> {
-    Call {
-        server,
-        registry: server.registry(),
-        identity,
-        resource: Arc::clone(crds),
-        version: crds.storage,
-        target,
-        query,
-        headers,
-        warnings: Vec::new(),
     }
 }
 
@@ -223,8 +215,8 @@ pub async fn install(server: &Arc<Inner>, mut crd: Value) -> ApiResult<()> {
     let name = object::name(&crd).to_owned();
     let key = crds.key(None, &name);
     let target = Target { name: Some(name.clone()), ..Target::default() };
-    let (query, headers, identity) = (Query::default(), HeaderMap::new(), Identity::system("installer"));
-    let mut call = call(server, &crds, &target, &query, &headers, &identity);
+    let request = SystemRequest::new("installer", target);
+    let mut call = request.call(server, &crds);
     let stored = server.store.snapshot().get(&key).cloned();
     let outcome = if let Some(entry) = stored {
         // What users added to the object (labels, annotations) stays.
@@ -236,15 +228,18 @@ pub async fn install(server: &Arc<Inner>, mut crd: Value) -> ApiResult<()> {
         let bytes = serde_json::to_vec(&crd).map_err(ApiError::internal)?;
         create::create(&mut call, &bytes).await?
     };
-    let Outcome::Stored(entry) = outcome else { return Ok(()) };
-    established(server, &key, entry.revision).await
+    match outcome {
+        Outcome::Stored(_) => established(server, &key).await,
+        Outcome::Would(_) => Ok(()),
+    }
 }
 
-async fn established(server: &Arc<Inner>, key: &str, _since: u64) -> ApiResult<()> {
+async fn established(server: &Arc<Inner>, key: &str) -> ApiResult<()> {
     let snapshot = server.store.snapshot();
     let good = |entry: &Entry| {
         let crd = meta::parse(entry);
-        let published = server.custom(object::name(&crd)).is_some_and(|r| build::is_current(&r, &crd));
+        let published =
+            server.custom(object::name(&crd)).is_some_and(|r| build::is_current(&r, &crd));
         status::is_established(&crd) && published
     };
     if snapshot.get(key).is_some_and(|entry| good(entry)) {
@@ -261,11 +256,12 @@ async fn established(server: &Arc<Inner>, key: &str, _since: u64) -> ApiResult<(
         }
         false
     };
-    match tokio::time::timeout(std::time::Duration::from_secs(10), wait).await {
-        Ok(true) => Ok(()),
-        _ => {
-            let now = server.store.snapshot().get(key).map(|e| meta::parse(e)["status"].clone());
-            Err(ApiError::internal(format!("{key} was not established within 10 seconds: status {now:?}")))
-        }
+    if tokio::time::timeout(ESTABLISH_WITHIN, wait).await == Ok(true) {
+        return Ok(());
     }
+    let now = server.store.snapshot().get(key).map(|e| meta::parse(e)["status"].clone());
+    Err(ApiError::internal(format!(
+        "{key} was not established within {ESTABLISH_WITHIN:?}: its status is {}",
+        now.unwrap_or_default()
+    )))
 }

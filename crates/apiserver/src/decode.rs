@@ -19,17 +19,21 @@ pub fn object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
         return Err(cannot_be_handled(call, "the body is no JSON object"));
     }
     check_kind(call, &mut value)?;
-    conform(call, &mut value, duplicates)?;
+    conform(call, &mut value, &duplicates)?;
     Ok(value)
 }
 
 fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Decoded> {
     if bytes.is_empty() {
-        return Err(ApiError::bad_request("the request has no body, but this operation needs an object"));
+        return Err(ApiError::bad_request(
+            "the request has no body, but this operation needs an object",
+        ));
     }
     match negotiate::body_kind(call.headers)? {
         BodyKind::Json => decode::json(bytes, MAX_DEPTH).map_err(|why| {
-            ApiError::bad_request(format!("the object provided is unrecognized: the body is not valid JSON: {why}"))
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized: the body is not valid JSON: {why}"
+            ))
         }),
         BodyKind::Yaml => yaml(bytes),
     }
@@ -37,8 +41,11 @@ fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Decoded> {
 
 /// YAML as a value; a key that stands twice is an error of its own.
 pub fn yaml(bytes: &[u8]) -> ApiResult<Decoded> {
-    let unreadable =
-        |why: String| ApiError::bad_request(format!("the object provided is unrecognized: the body is not valid YAML: {why}"));
+    let unreadable = |why: String| {
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized: the body is not valid YAML: {why}"
+        ))
+    };
     let text = std::str::from_utf8(bytes).map_err(|e| unreadable(e.to_string()))?;
     let value = serde_saphyr::from_str::<Value>(text).map_err(|e| unreadable(e.to_string()))?;
     Ok(Decoded { value, duplicates: Vec::new() })
@@ -50,7 +57,9 @@ fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
     for (field, expected) in [("apiVersion", &expected_version), ("kind", &call.resource.kind)] {
         match value[field].as_str() {
             Some(found) if found == expected => {}
-            None | Some("") if call.resource.crd_uid.is_none() => value[field] = expected.as_str().into(),
+            None | Some("") if call.resource.crd_uid.is_none() => {
+                value[field] = expected.as_str().into()
+            }
             None | Some("") => {
                 return Err(ApiError::bad_request(format!(
                     "Object '{field}' is missing: expected {expected:?} as the path says"
@@ -76,7 +85,7 @@ fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
 
 /// Makes the object conform: types, unknown fields, nulls, defaults. What is unknown is dropped,
 /// and said or refused as the client wishes.
-pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: Vec<String>) -> ApiResult<()> {
+pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: &[String]) -> ApiResult<()> {
     let schema = std::sync::Arc::clone(&call.version().schema);
     if !call.resource.strategy.enforce_schema
         && let Some(error) = schema.type_errors(value).first()
@@ -108,7 +117,12 @@ pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: Vec<String>) 
 /// Metadata has the same types for every kind, whatever a CRD says of it.
 fn metadata_types(call: &Call<'_>, value: &Value) -> ApiResult<()> {
     let wrong = |field: &str, want: &str| {
-        Err(cannot_be_handled(call, &format!("json: cannot unmarshal into Go struct field ObjectMeta.metadata.{field} of type {want}")))
+        Err(cannot_be_handled(
+            call,
+            &format!(
+                "json: cannot unmarshal into Go struct field ObjectMeta.metadata.{field} of type {want}"
+            ),
+        ))
     };
     for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
         if !matches!(value["metadata"][field], Value::Null | Value::String(_)) {
@@ -139,11 +153,17 @@ fn metadata_types(call: &Call<'_>, value: &Value) -> ApiResult<()> {
 fn go_like(error: &FieldError) -> String {
     let want = error.detail.rsplit_once("of type ").map_or("", |(_, t)| t);
     let want = want.split(':').next().unwrap_or_default();
-    format!("json: cannot unmarshal {} into Go struct field {} of type {want}", error.value.as_str().unwrap_or_default(), error.path)
+    format!(
+        "json: cannot unmarshal {} into Go struct field {} of type {want}",
+        error.value.as_str().unwrap_or_default(),
+        error.path
+    )
 }
 
 /// 400: not this kind.
 pub fn cannot_be_handled(call: &Call<'_>, why: &str) -> ApiError {
     let (kind, version) = (&call.resource.kind, &call.version().name);
-    ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+    ))
 }

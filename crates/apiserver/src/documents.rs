@@ -48,7 +48,9 @@ pub fn discovery(
         ApiPath::CoreVersions => return Ok(groups(&registry, true, headers)),
         ApiPath::Groups => return Ok(groups(&registry, false, headers)),
         ApiPath::Group(group) => discovery::group(&registry, group),
-        ApiPath::Resources { group, version } => discovery::resource_list(&registry, group, version),
+        ApiPath::Resources { group, version } => {
+            discovery::resource_list(&registry, group, version)
+        }
         ApiPath::Objects(_) => None,
     };
     let document = found.ok_or_else(ApiError::no_such_path)?;
@@ -62,14 +64,18 @@ fn groups(registry: &Registry, core: bool, headers: &HeaderMap) -> Response<Body
     let aggregated = negotiate::media_ranges(&accept).into_iter().find_map(|range| {
         match (range.parameter("as"), range.parameter("g"), range.parameter("v")) {
             ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Some(Some(Aggregated::V2)),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1") => Some(Some(Aggregated::V2Beta1)),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1") => {
+                Some(Some(Aggregated::V2Beta1))
+            }
             ("", _, _) => Some(None),
             _ => None,
         }
     });
     let (document, media) = match aggregated.flatten() {
         Some(form) => (discovery::aggregated(registry, core, form), form.media_type()),
-        None if core => (discovery::legacy_api_versions(registry, "127.0.0.1:6443"), "application/json"),
+        None if core => {
+            (discovery::legacy_api_versions(registry, "127.0.0.1:6443"), "application/json")
+        }
         None => (discovery::group_list(registry), "application/json"),
     };
     let bytes = serde_json::to_vec(&document).unwrap_or_default();
@@ -78,8 +84,13 @@ fn groups(registry: &Registry, core: bool, headers: &HeaderMap) -> Response<Body
 }
 
 /// Answers 304 when the client has the document already.
-fn tagged(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
-    let known = headers.get(IF_NONE_MATCH).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains(tag));
+fn tagged(
+    headers: &HeaderMap,
+    tag: &str,
+    answer: impl FnOnce() -> Response<Body>,
+) -> Response<Body> {
+    let known =
+        headers.get(IF_NONE_MATCH).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains(tag));
     let mut response = if known {
         let mut response = Response::new(Body::Whole(None));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -114,7 +125,9 @@ pub fn other(
         }
         ["openapi", "v3", "api", version] => openapi(server, "", version, headers),
         ["openapi", "v3", "apis", group, version] => openapi(server, group, version, headers),
-        [""] => Ok(reply::value(StatusCode::OK, &paths(&server.registry()), Encoding::Json, headers)),
+        [""] => {
+            Ok(reply::value(StatusCode::OK, &paths(&server.registry()), Encoding::Json, headers))
+        }
         _ => Err(ApiError::no_such_path()),
     }
 }
@@ -123,7 +136,12 @@ fn only_get(method: &Method) -> ApiResult<()> {
     if method == Method::GET { Ok(()) } else { Err(ApiError::method_not_allowed()) }
 }
 
-fn openapi(server: &Inner, group: &str, version: &str, headers: &HeaderMap) -> ApiResult<Response<Body>> {
+fn openapi(
+    server: &Inner,
+    group: &str,
+    version: &str,
+    headers: &HeaderMap,
+) -> ApiResult<Response<Body>> {
     let published = server.published();
     let document = published.documents.get(group, version).ok_or_else(ApiError::no_such_path)?;
     let tag = format!("\"{}\"", document.hash);
@@ -138,7 +156,9 @@ fn openapi(server: &Inner, group: &str, version: &str, headers: &HeaderMap) -> A
 /// Only in the encoding kubectl asks for; people and other clients read v3.
 fn openapi_v2(server: &Inner, headers: &HeaderMap) -> ApiResult<Response<Body>> {
     let accept = negotiate::accept_header(headers);
-    let wanted = negotiate::media_ranges(&accept).into_iter().any(|range| v2::MEDIA_TYPES.contains(&range.media));
+    let wanted = negotiate::media_ranges(&accept)
+        .into_iter()
+        .any(|range| v2::MEDIA_TYPES.contains(&range.media));
     if !wanted {
         return Err(ApiError::not_acceptable(&v2::MEDIA_TYPES));
     }
@@ -154,7 +174,7 @@ fn health(parts: &[&str], query: &Query) -> ApiResult<Response<Body>> {
         [_, check] if CHECKS.contains(check) => Ok(reply::text(StatusCode::OK, "ok")),
         [_, _, ..] => Err(ApiError::no_such_path()),
         [endpoint] if query.verbose => {
-            let lines: String = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
+            let lines = CHECKS.map(|check| format!("[+]{check} ok\n")).concat();
             Ok(reply::text(StatusCode::OK, format!("{lines}{endpoint} check passed\n")))
         }
         _ => Ok(reply::text(StatusCode::OK, "ok")),
@@ -164,7 +184,11 @@ fn health(parts: &[&str], query: &Query) -> ApiResult<Response<Body>> {
 fn paths(registry: &Registry) -> Value {
     let mut list = vec!["/api".to_owned(), "/apis".to_owned()];
     for (group, version) in discovery::group_versions(registry) {
-        list.push(if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") });
+        list.push(if group.is_empty() {
+            format!("/api/{version}")
+        } else {
+            format!("/apis/{group}/{version}")
+        });
     }
     list.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
     json!({"paths": list})

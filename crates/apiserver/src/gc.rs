@@ -100,7 +100,9 @@ fn items_of(entry: &Entry) -> Vec<Item> {
     if !entry.meta.owner_references.is_empty() {
         items.push(Item::Dependent(entry.key.to_string()));
     }
-    if entry.meta.terminating() && entry.meta.finalizers.iter().any(|f| f == FOREGROUND || f == ORPHAN) {
+    if entry.meta.terminating()
+        && entry.meta.finalizers.iter().any(|f| f == FOREGROUND || f == ORPHAN)
+    {
         items.push(Item::Owner(entry.key.to_string()));
     }
     items
@@ -122,7 +124,8 @@ fn concerned(server: &Inner, event: &Event<Summary>, dependents: &Dependents) ->
     }
     let meta = &event.entry.meta;
     let mut items: Vec<Item> = dependents.of(&meta.uid).into_iter().map(Item::Dependent).collect();
-    let waiting = meta.owner_references.iter().filter_map(|owner| owner_key(server, owner, &meta.namespace));
+    let waiting =
+        meta.owner_references.iter().filter_map(|owner| owner_key(server, owner, &meta.namespace));
     items.extend(waiting.map(Item::Owner));
     items
 }
@@ -147,7 +150,10 @@ fn state(server: &Inner, snapshot: &Snapshot, owner: &Owner, namespace: &str) ->
     let Some(key) = owner_key(server, owner, namespace) else { return State::Unknown };
     match snapshot.get(&key).filter(|entry| entry.meta.uid == owner.uid) {
         None => State::Absent,
-        Some(entry) if entry.meta.terminating() && entry.meta.finalizers.iter().any(|f| f == FOREGROUND) => {
+        Some(entry)
+            if entry.meta.terminating()
+                && entry.meta.finalizers.iter().any(|f| f == FOREGROUND) =>
+        {
             State::WaitsForDependents
         }
         Some(_) => State::Present,
@@ -157,7 +163,9 @@ fn state(server: &Inner, snapshot: &Snapshot, owner: &Owner, namespace: &str) ->
 async fn dependent(server: &Arc<Inner>, key: &str) -> ApiResult<()> {
     let snapshot = server.store.snapshot();
     let registry = server.registry();
-    let (Some(entry), Some(resource)) = (snapshot.get(key), registry.of_key(key)) else { return Ok(()) };
+    let (Some(entry), Some(resource)) = (snapshot.get(key), registry.of_key(key)) else {
+        return Ok(());
+    };
     let states: Vec<(&Owner, State)> = entry
         .meta
         .owner_references
@@ -195,8 +203,12 @@ async fn drop_references(server: &Inner, key: &str, uids: &[&str]) -> ApiResult<
 async fn owner(server: &Arc<Inner>, dependents: &Dependents, key: &str) -> ApiResult<()> {
     let snapshot = server.store.snapshot();
     let registry = server.registry();
-    let (Some(entry), Some(resource)) = (snapshot.get(key), registry.of_key(key)) else { return Ok(()) };
-    let has = |finalizer: &str| entry.meta.terminating() && entry.meta.finalizers.iter().any(|f| f == finalizer);
+    let (Some(entry), Some(resource)) = (snapshot.get(key), registry.of_key(key)) else {
+        return Ok(());
+    };
+    let has = |finalizer: &str| {
+        entry.meta.terminating() && entry.meta.finalizers.iter().any(|f| f == finalizer)
+    };
     let uid = entry.meta.uid.as_str();
     if has(ORPHAN) {
         for dependent in dependents.of(uid) {
@@ -212,7 +224,11 @@ async fn owner(server: &Arc<Inner>, dependents: &Dependents, key: &str) -> ApiRe
     }
     let now = server.store.snapshot();
     let blocked = dependents.of(uid).iter().filter_map(|key| now.get(key)).any(|dependent| {
-        dependent.meta.owner_references.iter().any(|o| o.uid == uid && o.block_owner_deletion == Some(true))
+        dependent
+            .meta
+            .owner_references
+            .iter()
+            .any(|o| o.uid == uid && o.block_owner_deletion == Some(true))
     });
     if blocked {
         return Ok(()); // the last dependent to go wakes us

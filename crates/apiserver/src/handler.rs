@@ -27,12 +27,17 @@ use crate::{convert, documents, list, reply, watch};
 
 impl ApiServer {
     /// Answers one request. `identity` is `None` when the client did not prove who it is.
-    pub async fn handle<B>(&self, request: Request<B>, identity: Option<&Identity>) -> Response<Body>
+    pub async fn handle<B>(
+        &self,
+        request: Request<B>,
+        identity: Option<&Identity>,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Unpin,
         B::Error: std::fmt::Display,
     {
-        let encoding = negotiate::agree(request.headers(), false).map_or(Encoding::Json, |a| a.encoding);
+        let encoding =
+            negotiate::agree(request.headers(), false).map_or(Encoding::Json, |a| a.encoding);
         let Some(identity) = identity else {
             return reply::error(&ApiError::unauthorized(), encoding);
         };
@@ -42,14 +47,20 @@ impl ApiServer {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => reply::error(&error, encoding),
             Err(_) => reply::error(
-                &ApiError::internal("the server made a mistake; its log says more. Please report it"),
+                &ApiError::internal(
+                    "the server made a mistake; its log says more. Please report it",
+                ),
                 encoding,
             ),
         }
     }
 }
 
-async fn route<B>(server: &Arc<Inner>, request: Request<B>, identity: &Identity) -> ApiResult<Response<Body>>
+async fn route<B>(
+    server: &Arc<Inner>,
+    request: Request<B>,
+    identity: &Identity,
+) -> ApiResult<Response<Body>>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,
@@ -82,11 +93,12 @@ where
     };
     call.check_scope()?;
     call.warnings.extend(call.version().deprecation.clone());
-    let bytes = if matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE) {
-        body::read(incoming).await?
-    } else {
-        Bytes::new()
-    };
+    let bytes =
+        if matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE) {
+            body::read(incoming).await?
+        } else {
+            Bytes::new()
+        };
     let mut response = match head.method {
         Method::GET => get(&call)?,
         Method::POST => post(&mut call, &bytes).await?,
@@ -175,7 +187,12 @@ fn get(call: &Call<'_>) -> ApiResult<Response<Body>> {
         .ok_or_else(|| ApiError::not_found(&call.resource.group_resource(), name))?;
     if call.target.subresource.as_deref() == Some("scale") {
         let (_, encoding) = view(call, false)?;
-        return Ok(reply::value(StatusCode::OK, &scale::read(call, entry)?, encoding, call.headers));
+        return Ok(reply::value(
+            StatusCode::OK,
+            &scale::read(call, entry)?,
+            encoding,
+            call.headers,
+        ));
     }
     stored(call, StatusCode::OK, entry)
 }
@@ -199,8 +216,12 @@ fn open_watch(call: &Call<'_>) -> ApiResult<Response<Body>> {
     };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json;stream=watch"));
-    headers.insert(http::header::CACHE_CONTROL, http::HeaderValue::from_static("no-cache, private"));
+    headers.insert(
+        http::header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json;stream=watch"),
+    );
+    headers
+        .insert(http::header::CACHE_CONTROL, http::HeaderValue::from_static("no-cache, private"));
     Ok(response)
 }
 
@@ -251,12 +272,19 @@ async fn delete_objects(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response
         }
         let page = delete::delete_collection(call, &options, dry_run).await?;
         let (view, encoding) = view(call, false)?;
-        return Ok(send(StatusCode::OK, view.list(&page.entries, &page.meta), encoding, call.headers));
+        return Ok(send(
+            StatusCode::OK,
+            view.list(&page.entries, &page.meta),
+            encoding,
+            call.headers,
+        ));
     }
     match delete::delete(call, &options, dry_run).await? {
         delete::Deleted::Gone(entry) => Ok(success(call, &entry.meta.name, &entry.meta.uid)),
         delete::Deleted::Marked(entry) => stored(call, StatusCode::OK, &entry),
-        delete::Deleted::Would(object) => Ok(success(call, object::name(&object), object::uid(&object))),
+        delete::Deleted::Would(object) => {
+            Ok(success(call, object::name(&object), object::uid(&object)))
+        }
     }
 }
 

@@ -30,12 +30,14 @@ impl Continuation {
     }
 
     fn decode(token: &str, prefix: &str) -> ApiResult<Self> {
-        let parsed: Option<Self> =
-            URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let parsed: Option<Self> = URL_SAFE_NO_PAD
+            .decode(token)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // A token of another list must not show objects outside of this one.
-        parsed
-            .filter(|token| token.after.starts_with(prefix))
-            .ok_or_else(|| ApiError::bad_request("continue key is not valid: it does not belong to this list"))
+        parsed.filter(|token| token.after.starts_with(prefix)).ok_or_else(|| {
+            ApiError::bad_request("continue key is not valid: it does not belong to this list")
+        })
     }
 }
 
@@ -75,7 +77,11 @@ pub fn list(store: &Store, selection: &Selection, query: &Query) -> ApiResult<Pa
     Ok(Page { entries, meta })
 }
 
-fn snapshot(store: &Store, selection: &Selection, query: &Query) -> ApiResult<(Snapshot, Option<String>)> {
+fn snapshot(
+    store: &Store,
+    selection: &Selection,
+    query: &Query,
+) -> ApiResult<(Snapshot, Option<String>)> {
     if !query.continuation.is_empty() {
         if query.resource_version.is_some_and(|rv| rv != 0) {
             return Err(ApiError::bad_request(
@@ -106,7 +112,9 @@ fn snapshot(store: &Store, selection: &Selection, query: &Query) -> ApiResult<(S
 fn exact(store: &Store, revision: u64) -> ApiResult<(Snapshot, Option<String>)> {
     match store.snapshot_at(revision) {
         Ok(snapshot) => Ok((snapshot, None)),
-        Err(SnapshotError::Future { current, .. }) => Err(ApiError::revision_in_future(revision, current)),
+        Err(SnapshotError::Future { current, .. }) => {
+            Err(ApiError::revision_in_future(revision, current))
+        }
         Err(_) => Err(ApiError::expired(format!(
             "The resourceVersion for the provided list is too old: revision {revision} is no longer kept"
         ))),

@@ -23,7 +23,9 @@ pub fn accepts_content(call: &Call<'_>, namespace: &str, name: &str) -> ApiResul
     if !entry.meta.terminating() {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
     let mut error = ApiError::forbidden(&call.resource.group_resource(), name, &why);
     error.details.insert(
         "causes".into(),
@@ -113,7 +115,8 @@ async fn empty(server: &Arc<Inner>, namespace: &str) -> ApiResult<()> {
 /// All namespaced resources, each store once (events are served under two groups).
 fn content_kinds(server: &Inner) -> Vec<Arc<Resource>> {
     let registry = server.registry();
-    let mut kinds: Vec<Arc<Resource>> = registry.all().filter(|r| r.namespaced && !r.strategy.virtual_only).cloned().collect();
+    let mut kinds: Vec<Arc<Resource>> =
+        registry.all().filter(|r| r.namespaced && !r.strategy.virtual_only).cloned().collect();
     kinds.sort_by(|a, b| a.storage_prefix.cmp(&b.storage_prefix));
     kinds.dedup_by(|a, b| a.storage_prefix == b.storage_prefix);
     kinds
@@ -138,11 +141,15 @@ fn remaining(server: &Inner, namespace: &str) -> Vec<(String, usize, Vec<String>
 
 /// Says in the namespace what it waits for, in upstream's conditions.
 fn report(namespace: &mut Value, left: &[(String, usize, Vec<String>)]) -> bool {
-    let content: Vec<String> =
-        left.iter().map(|(kind, count, _)| format!("{kind} has {count} resource instances")).collect();
+    let content: Vec<String> = left
+        .iter()
+        .map(|(kind, count, _)| format!("{kind} has {count} resource instances"))
+        .collect();
     let finalizers: Vec<String> = left
         .iter()
-        .flat_map(|(_, count, finalizers)| finalizers.iter().map(move |f| format!("{f} in {count} resource instances")))
+        .flat_map(|(_, count, finalizers)| {
+            finalizers.iter().map(move |f| format!("{f} in {count} resource instances"))
+        })
         .collect();
     let mut list = vec![(
         "NamespaceContentRemaining",
@@ -153,7 +160,10 @@ fn report(namespace: &mut Value, left: &[(String, usize, Vec<String>)]) -> bool 
         list.push((
             "NamespaceFinalizersRemaining",
             "SomeFinalizersRemain",
-            format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", ")),
+            format!(
+                "Some content in the namespace has finalizers remaining: {}",
+                finalizers.join(", ")
+            ),
         ));
     }
     let old = namespace["status"]["conditions"].as_array().cloned().unwrap_or_default();

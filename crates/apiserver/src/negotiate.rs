@@ -74,7 +74,8 @@ pub fn media_ranges(header: &str) -> Vec<MediaRange<'_>> {
 
 /// The `Accept` header as text; absent or unreadable means anything.
 pub fn accept_header(headers: &HeaderMap) -> String {
-    let values: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
+    let values: Vec<&str> =
+        headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
     let joined = values.join(",");
     if joined.trim().is_empty() { "*/*".to_owned() } else { joined }
 }
@@ -155,7 +156,10 @@ mod tests {
             ),
             ("application/yaml", Agreed { form: Form::Object, encoding: Encoding::Yaml }),
             ("application/json;as=Table;g=other;v=v1,application/json", json(Form::Object)),
-            ("application/json;q=0.1,application/yaml;q=0.9", Agreed { form: Form::Object, encoding: Encoding::Yaml }),
+            (
+                "application/json;q=0.1,application/yaml;q=0.9",
+                Agreed { form: Form::Object, encoding: Encoding::Yaml },
+            ),
         ];
         for (text, agreed) in cases {
             assert_eq!(accept(text), Ok(agreed), "{text}");

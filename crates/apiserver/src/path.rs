@@ -80,7 +80,9 @@ fn objects(group: String, version: String, parts: &[&str]) -> Target {
     // Namespaces are objects themselves: `/namespaces/NAME` and its own subresources are not a
     // namespace prefix.
     let (namespace, rest) = match parts {
-        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] if group.is_empty() => (None, parts),
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] if group.is_empty() => {
+            (None, parts)
+        }
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
         _ => (None, parts),
     };

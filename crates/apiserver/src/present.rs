@@ -88,7 +88,11 @@ impl View {
             Form::Partial => partial(object),
             Form::Table => {
                 let revision = object["metadata"]["resourceVersion"].clone();
-                self.table(vec![self.row(object)], &json!({"resourceVersion": revision}), with_definitions)
+                self.table(
+                    &[self.row(object)],
+                    &json!({"resourceVersion": revision}),
+                    with_definitions,
+                )
             }
         }
     }
@@ -112,8 +116,8 @@ impl View {
                 }))
             }
             Form::Table => {
-                let rows = entries.iter().map(|e| self.row(&self.value(e))).collect();
-                to_bytes(&self.table(rows, &meta.to_json(), true))
+                let rows: Vec<Value> = entries.iter().map(|e| self.row(&self.value(e))).collect();
+                to_bytes(&self.table(&rows, &meta.to_json(), true))
             }
         }
     }
@@ -150,7 +154,7 @@ impl View {
         row
     }
 
-    fn table(&self, rows: Vec<Value>, meta: &Value, with_definitions: bool) -> Value {
+    fn table(&self, rows: &[Value], meta: &Value, with_definitions: bool) -> Value {
         let definitions =
             if with_definitions { self.version().columns.definitions() } else { Vec::new() };
         json!({

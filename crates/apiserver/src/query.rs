@@ -27,7 +27,6 @@ pub enum VersionMatch {
 
 /// All parameters the server understands; others are ignored, as upstream does.
 #[derive(Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools)] // they are independent switches of one request
 pub struct Query {
     /// `labelSelector`.
     pub label_selector: String,
@@ -111,7 +110,8 @@ impl Query {
     /// Combinations upstream refuses.
     fn check(&self) -> ApiResult<()> {
         let forbidden = |field: &str, why: &str| {
-            let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: Forbidden: {why}");
+            let message =
+                format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: Forbidden: {why}");
             Err(ApiError::new(422, "Invalid", message))
         };
         if self.watch {
@@ -156,9 +156,9 @@ impl Query {
 /// `+` is a blank in queries, unlike in paths.
 fn decode(text: &str) -> ApiResult<String> {
     let text = text.replace('+', " ");
-    percent_decode(&text)
-        .map(|text| text.into_owned())
-        .ok_or_else(|| ApiError::bad_request(format!("malformed escape in query parameter {text:?}")))
+    percent_decode(&text).map(std::borrow::Cow::into_owned).ok_or_else(|| {
+        ApiError::bad_request(format!("malformed escape in query parameter {text:?}"))
+    })
 }
 
 fn boolean(value: &str) -> bool {
@@ -167,9 +167,11 @@ fn boolean(value: &str) -> bool {
 }
 
 fn number<T: std::str::FromStr>(key: &str, value: &str) -> ApiResult<T> {
-    value
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("invalid query parameter {key}={value:?}: not a number in range")))
+    value.parse().map_err(|_| {
+        ApiError::bad_request(format!(
+            "invalid query parameter {key}={value:?}: not a number in range"
+        ))
+    })
 }
 
 fn revision(value: &str) -> ApiResult<u64> {

@@ -10,7 +10,12 @@ use crate::body::{self, Body};
 use crate::negotiate::Encoding;
 
 /// Serialises an answer of the chosen encoding.
-pub fn value(code: StatusCode, value: &Value, encoding: Encoding, request: &HeaderMap) -> Response<Body> {
+pub fn value(
+    code: StatusCode,
+    value: &Value,
+    encoding: Encoding,
+    request: &HeaderMap,
+) -> Response<Body> {
     match encoding {
         Encoding::Json => {
             let mut bytes = serde_json::to_vec(value).unwrap_or_default();
@@ -27,7 +32,12 @@ pub fn json_bytes(code: StatusCode, bytes: Bytes, request: &HeaderMap) -> Respon
 }
 
 /// Bytes of a given media type.
-pub fn with_type(code: StatusCode, bytes: Bytes, media: &'static str, request: &HeaderMap) -> Response<Body> {
+pub fn with_type(
+    code: StatusCode,
+    bytes: Bytes,
+    media: &'static str,
+    request: &HeaderMap,
+) -> Response<Body> {
     let (bytes, compressed) = body::maybe_gzip(bytes, request);
     let mut response = Response::new(Body::whole(bytes));
     *response.status_mut() = code;

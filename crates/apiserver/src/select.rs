@@ -37,7 +37,12 @@ fn only_metadata(fields: &FieldSelector) -> ApiError {
 
 impl Selection {
     /// Reads the selectors of a request and checks that the kind has the fields they name.
-    pub fn new(resource: &Arc<Resource>, version: usize, target: &Target, query: &Query) -> ApiResult<Self> {
+    pub fn new(
+        resource: &Arc<Resource>,
+        version: usize,
+        target: &Target,
+        query: &Query,
+    ) -> ApiResult<Self> {
         let labels = LabelSelector::parse(&query.label_selector)?;
         let mut fields = FieldSelector::parse(&query.field_selector)?;
         let selectable = &resource.versions[version].selectable;
@@ -100,7 +105,9 @@ impl Selection {
     fn field<'a>(&self, object: &'a Value, field: &str) -> Cow<'a, str> {
         match &self.resource.crd_uid {
             Some(_) => field_value(object, field),
-            None => Cow::Owned(fields::value(&self.resource.group, &self.resource.kind, field, object)),
+            None => {
+                Cow::Owned(fields::value(&self.resource.group, &self.resource.kind, field, object))
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -19,6 +19,8 @@ use crate::server::ApiServer;
 
 /// A client that does not finish its handshake by then is dropped.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A client that does not finish its request's headers by then is dropped.
+const HEADERS: Duration = Duration::from_secs(30);
 /// How long requests may take to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 /// After a failed accept (no file descriptors left, say) the listener takes a breath.
@@ -51,7 +53,8 @@ impl ApiServer {
             let (server, acceptor, watcher) = (self.clone(), acceptor.clone(), graceful.watcher());
             let tls = tls.clone();
             tokio::spawn(async move {
-                let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+                let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await
+                else {
                     return; // not TLS, or too slow
                 };
                 let chain = stream.get_ref().1.peer_certificates();
@@ -83,7 +86,8 @@ impl ApiServer {
                 },
                 () = &mut shutdown => break,
             };
-            let (server, identity, watcher) = (self.clone(), Some(identity.clone()), graceful.watcher());
+            let (server, identity, watcher) =
+                (self.clone(), Some(identity.clone()), graceful.watcher());
             tokio::spawn(connection(server, stream, identity, watcher));
         }
         drain(graceful).await;
@@ -102,7 +106,8 @@ async fn connection<S>(
         let (server, identity) = (server.clone(), identity.clone());
         async move { Ok::<_, Infallible>(server.handle(request, identity.as_ref()).await) }
     });
-    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(serving).await {
         tracing::debug!(%error, "connection ended"); // clients hang up all the time

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::addresses::ServiceAddresses;
-use crate::openapi::Documents;
 use crate::meta::{self, Store};
+use crate::openapi::Documents;
 use crate::registry::{Registry, Resource};
 use crate::{bootstrap, builtin, crd, gc, namespaces};
 
@@ -35,7 +35,8 @@ impl Options {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         // Written out as bytes so that nothing can fail to parse.
         let v4 = IpNet::V4(ipnet::Ipv4Net::new_assert([10, 96, 0, 0].into(), 16));
-        let v6 = IpNet::V6(ipnet::Ipv6Net::new_assert([0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0].into(), 108));
+        let v6 =
+            IpNet::V6(ipnet::Ipv6Net::new_assert([0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0].into(), 108));
         Self { dir: dir.into(), service_cidrs: vec![v4, v6], ca_pem: None }
     }
 }

@@ -23,9 +23,9 @@ use crate::query::Query;
 use crate::select::Selection;
 
 /// Bookmarks come about this often, as upstream.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// A watch without `timeoutSeconds` lasts between one and two of these, as upstream.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 /// How many events are put into one frame of the connection.
 const BATCH: usize = 256;
 /// Marks the bookmark that ends the initial events of a streaming list.
@@ -104,7 +104,7 @@ pub fn open(
         bookmarks: query.bookmarks,
         next_bookmark: now + BOOKMARK_EVERY,
         // A client may ask for any number; a year is for ever.
-        deadline: now + timeout.min(Duration::from_secs(365 * 24 * 3600)),
+        deadline: now + timeout.min(Duration::from_hours(365 * 24)),
         shutdown,
         definitions_sent: false,
     };
@@ -136,7 +136,9 @@ impl Feed {
 
     /// A batch of initial events, or `None` when the stage has changed.
     fn initial(&mut self) -> Option<Bytes> {
-        let Stage::Initial { entries, revision, announce_end } = &mut self.stage else { return None };
+        let Stage::Initial { entries, revision, announce_end } = &mut self.stage else {
+            return None;
+        };
         let (revision, announce_end) = (*revision, *announce_end);
         let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
         if !batch.is_empty() {
@@ -152,7 +154,8 @@ impl Feed {
 
     /// Waits for events, a bookmark's time or the end.
     async fn live(&mut self) -> Option<Bytes> {
-        let wake = if self.bookmarks { self.deadline.min(self.next_bookmark) } else { self.deadline };
+        let wake =
+            if self.bookmarks { self.deadline.min(self.next_bookmark) } else { self.deadline };
         let events = tokio::select! {
             events = self.watcher.next_batch(BATCH) => Some(events),
             () = tokio::time::sleep_until(wake) => None,

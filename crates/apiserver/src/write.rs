@@ -39,21 +39,30 @@ pub enum PutError {
 }
 
 /// Stores one object.
-async fn put(server: &Inner, key: String, expect: Expect, value: Value) -> Result<Arc<Entry>, PutError> {
+async fn put(
+    server: &Inner,
+    key: String,
+    expect: Expect,
+    value: Value,
+) -> Result<Arc<Entry>, PutError> {
     let op = Op::Put { key, expect, value: meta::encode(value) };
     match server.store.write(vec![op]).await {
-        Ok(written) => written
-            .into_iter()
-            .next()
-            .map(|w| w.entry)
-            .ok_or_else(|| PutError::Refused(ApiError::internal("the store acknowledged nothing"))),
+        Ok(written) => {
+            written.into_iter().next().map(|w| w.entry).ok_or_else(|| {
+                PutError::Refused(ApiError::internal("the store acknowledged nothing"))
+            })
+        }
         Err(WriteError::Conflict { .. }) => Err(PutError::Lost),
         Err(other) => Err(PutError::Refused(store_error(&other))),
     }
 }
 
 /// Removes one object; its last state goes to the watchers with the revision of the deletion.
-async fn remove(server: &Inner, resource: &Resource, entry: &Arc<Entry>) -> Result<Arc<Entry>, PutError> {
+async fn remove(
+    server: &Inner,
+    resource: &Resource,
+    entry: &Arc<Entry>,
+) -> Result<Arc<Entry>, PutError> {
     let last = meta::parse(entry);
     let op = Op::Delete {
         key: entry.key.to_string(),
@@ -104,7 +113,9 @@ pub async fn modify(
 fn store_error(error: &WriteError<Summary>) -> ApiError {
     match error {
         WriteError::TooLarge { limit, .. } => ApiError::too_large(*limit),
-        WriteError::BadKey { .. } | WriteError::BadTemplate { .. } => ApiError::bad_request(error.to_string()),
+        WriteError::BadKey { .. } | WriteError::BadTemplate { .. } => {
+            ApiError::bad_request(error.to_string())
+        }
         WriteError::Closed => ApiError::unavailable(error.to_string()),
         _ => ApiError::internal(error),
     }

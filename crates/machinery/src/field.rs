@@ -117,7 +117,12 @@ pub struct FieldError {
 
 impl FieldError {
     /// Any problem with a value.
-    pub fn new(problem: Problem, path: &FieldPath, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub fn new(
+        problem: Problem,
+        path: &FieldPath,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
         Self { problem, path: path.clone(), value: value.into(), detail: detail.into() }
     }
 
@@ -210,10 +215,7 @@ mod tests {
                 FieldError::not_supported(&path, "x", &["a", "b"]),
                 r#"spec.networks[1].name: Unsupported value: "x": supported values: "a", "b""#,
             ),
-            (
-                FieldError::forbidden(&FieldPath::root(), "no"),
-                "<nil>: Forbidden: no",
-            ),
+            (FieldError::forbidden(&FieldPath::root(), "no"), "<nil>: Forbidden: no"),
         ];
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);

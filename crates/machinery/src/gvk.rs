@@ -78,7 +78,9 @@ pub fn split_api_version(api_version: &str) -> Option<(&str, &str)> {
     match api_version.split_once('/') {
         None if api_version.is_empty() => None,
         None => Some(("", api_version)),
-        Some((group, version)) if !group.is_empty() && !version.is_empty() && !version.contains('/') => {
+        Some((group, version))
+            if !group.is_empty() && !version.is_empty() && !version.contains('/') =>
+        {
             Some((group, version))
         }
         Some(_) => None,

@@ -33,7 +33,13 @@ impl NameRule {
     }
 }
 
-fn shape(judged: &str, name: &str, limit: usize, good: fn(&str) -> bool, words: &str) -> Vec<String> {
+fn shape(
+    judged: &str,
+    name: &str,
+    limit: usize,
+    good: fn(&str) -> bool,
+    words: &str,
+) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > limit {
         wrong.push(format!("must be no more than {limit} bytes"));
@@ -48,7 +54,11 @@ fn path_segment(name: &str) -> Vec<String> {
     if name == "." || name == ".." {
         return vec![format!("may not be '{name}'")];
     }
-    ["/", "%"].iter().filter(|c| name.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
+    ["/", "%"]
+        .iter()
+        .filter(|c| name.contains(**c))
+        .map(|c| format!("may not contain '{c}'"))
+        .collect()
 }
 
 /// RFC 1123 label.
@@ -56,7 +66,10 @@ pub fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
     let edge = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    !bytes.is_empty() && bytes.iter().all(inner) && bytes.first().is_some_and(edge) && bytes.last().is_some_and(edge)
+    !bytes.is_empty()
+        && bytes.iter().all(inner)
+        && bytes.first().is_some_and(edge)
+        && bytes.last().is_some_and(edge)
 }
 
 /// RFC 1035 label.

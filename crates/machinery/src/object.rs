@@ -73,7 +73,11 @@ pub fn kind(object: &Value) -> Option<GroupVersionKind> {
 /// The metadata map, made when it is absent. `None` when the object is no JSON object, or its
 /// metadata is something else.
 pub fn meta_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
-    object.as_object_mut()?.entry("metadata").or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+    object
+        .as_object_mut()?
+        .entry("metadata")
+        .or_insert_with(|| Value::Object(Map::new()))
+        .as_object_mut()
 }
 
 /// Sets one field of the metadata.

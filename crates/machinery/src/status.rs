@@ -181,7 +181,8 @@ impl ApiError {
     /// 504: the revision asked for lies in the future.
     pub fn revision_in_future(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
-        let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        let cause =
+            json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
         let mut error = Self::new(504, "Timeout", message).retry_after(1);
         error.details.insert("causes".into(), json!([cause]));
         error

@@ -244,6 +244,8 @@ async fn closing_finishes_the_queue_ends_watches_and_releases_the_directory() {
     }
     tokio::task::yield_now().await; // they are queued now
     store.close().await;
+    let store = open(&dir, Options::default()); // at once: the directory is free
+    assert_eq!(store.snapshot().len(), 50);
     while let Some(done) = writes.join_next().await {
         done.unwrap();
     }
@@ -255,8 +257,6 @@ async fn closing_finishes_the_queue_ends_watches_and_releases_the_directory() {
     assert!(matches!(refused, WriteError::Closed), "{refused}");
     assert_eq!(other.snapshot().len(), 50, "reading goes on");
 
-    let store = open(&dir, Options::default());
-    assert_eq!(store.snapshot().len(), 50);
     let text = Store::<()>::open(dir.path(), Options::default()).err().unwrap().to_string();
     assert!(text.contains("in use by") && text.contains("pid"), "{text}");
     drop(store); // the same without an explicit close

@@ -70,7 +70,7 @@ t "apply: a Deployment, by strategic merge; its selector is immutable" apply_dep
 
 strategic_on_custom() {
     k create -f <(widget strategic)
-    fails "UnsupportedMediaType" k patch "$WIDGET" strategic --type strategic -p '{"spec":{"color":"blue"}}'
+    fails "accepted media types include" k patch "$WIDGET" strategic --type strategic -p '{"spec":{"color":"blue"}}'
     fails "application/merge-patch+json" k patch "$WIDGET" strategic -p '{"spec":{"color":"blue"}}'
     has "widget.$GROUP/strategic patched" k patch "$WIDGET" strategic --type merge -p '{"spec":{"color":"blue"}}'
 }

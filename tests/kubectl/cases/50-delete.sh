@@ -20,7 +20,7 @@ delete_all() {
     printf 'apiVersion: %s/v1\nkind: Gadget\nmetadata: {name: g1}\n---\napiVersion: %s/v1\nkind: Gadget\nmetadata: {name: g2}\n' "$GROUP" "$GROUP" | file gadgets.yaml
     k create -f "$WORK/gadgets.yaml"
     has '"g1" deleted' k delete "$GADGET" --all
-    has "No resources found" k get gadgets
+    has "No resources found" k get "$GADGET"
 }
 t "delete --all" delete_all
 

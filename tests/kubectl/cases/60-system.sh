@@ -6,7 +6,7 @@ cluster_ip() {
     has "re:^[0-9a-f]+[.:]" k get svc addressed -o 'jsonpath={.spec.clusterIP}'
     same "$(k get svc addressed -o 'jsonpath={.spec.clusterIP}')" k get svc addressed -o 'jsonpath={.spec.clusterIPs[0]}'
     same "ClusterIP TCP 80" k get svc addressed -o 'jsonpath={.spec.type} {.spec.ports[0].protocol} {.spec.ports[0].targetPort}'
-    fails "may not change once set" k patch svc addressed --type merge -p '{"spec":{"clusterIP":"192.0.2.1"}}'
+    fails "re:may not change once set|must match" k patch svc addressed --type merge -p '{"spec":{"clusterIP":"192.0.2.1"}}'
     k create -f <(printf 'apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec:\n  clusterIP: None\n  ports: [{port: 80}]\n')
     same None k get svc headless -o 'jsonpath={.spec.clusterIP}'
     has "re:ClusterIP" kc -n default get svc kubernetes

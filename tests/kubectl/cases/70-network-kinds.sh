@@ -68,7 +68,8 @@ spec:
   hosts: [{ip: 192.168.122.100, hostnames: [edpm-0.ctlplane]}]
 YAML
     counts 4 created k apply -f "$WORK/rest.yaml"
-    counts 4 unchanged k apply -f "$WORK/rest.yaml"
+    # "configured" for the DNSMasq: admission adds an option to its list.
+    counts 0 created k apply -f "$WORK/rest.yaml"
     has "re:^NAME READY MESSAGE" k get ipset
     has edpm-0 k get ipset
     same "1 dnsdata" k get dnsmasq dns -o 'jsonpath={.spec.replicas} {.spec.dnsDataLabelSelectorValue}'
@@ -91,6 +92,7 @@ t "network.openstack.org: rules of the schemas" schema_rules
 
 own_rules() {
     [ -n "$LANDBRIDGE_OWN_SERVER" ] || not_here "rules beyond the schema need our own server"
+    k delete ipsets,netconfigs --all
     fails "spec.networks[0].subnets[0].cidr" k apply -f <(net_config bad | sed 's|192.168.122.0/24|192.168.122.0/99|')
     fails "spec.networks[0].subnets[0].gateway" k apply -f <(net_config bad | sed 's/gateway: .*/gateway: 10.9.9.9/')
     k apply -f <(net_config net)
@@ -115,6 +117,10 @@ seeds() {
     before=$(versions)
     lacks "re: created|[Ee]rror" kc apply -f "$folder"
     same "$before" versions
-    lacks "re:[Ee]rror" kc delete -f "$folder" --ignore-not-found
+    # Backwards: a NetConfig does not go before its IPSets.
+    local manifest
+    for manifest in $(printf '%s\n' "$folder"/*.yaml | sort -r); do
+        lacks "re:[Ee]rror" kc delete -f "$manifest" --ignore-not-found
+    done
 }
 t "examples/seeds/000-networking: applied, unchanged, deleted" seeds

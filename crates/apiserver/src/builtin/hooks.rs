@@ -41,7 +41,6 @@ use landbridge_machinery::hooks::{Hooks, Operation, Request};
 use landbridge_machinery::names::NameRule;
 use landbridge_machinery::schema::Schema;
 use landbridge_machinery::status::{ApiError, ApiResult};
-use landbridge_machinery::table::Columns;
 use serde_json::Value;
 
 use super::zeros;
@@ -90,31 +89,6 @@ impl Hooks for KindHooks {
             return Ok(Vec::new());
         }
         Err(ApiError::invalid(&request.kind.group_kind(), request.name, &errors))
-    }
-}
-
-/// Several hooks, one after the other. Columns and conversion are those of the first.
-pub struct Chain(pub Vec<Arc<dyn Hooks>>);
-
-impl Hooks for Chain {
-    fn mutate(&self, request: &Request<'_>, object: &mut Value) -> ApiResult<()> {
-        self.0.iter().try_for_each(|hooks| hooks.mutate(request, object))
-    }
-
-    fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
-        let mut warnings = Vec::new();
-        for hooks in &self.0 {
-            warnings.extend(hooks.validate(request, object)?);
-        }
-        Ok(warnings)
-    }
-
-    fn convert(&self, object: &mut Value, from: &str, to: &str) -> Result<(), String> {
-        self.0.first().map_or(Ok(()), |hooks| hooks.convert(object, from, to))
-    }
-
-    fn columns(&self, version: &str) -> Option<Columns> {
-        self.0.first()?.columns(version)
     }
 }
 

@@ -120,6 +120,11 @@ mod tests {
                 json!({"spec": {}, "status": {"replicas": 2}}),
                 json!({"spec": {}, "status": {"replicas": 2}}),
             ),
+            (
+                "core.v1.PodSpec", // a volume has no zeros itself, but leads to some
+                json!({"securityContext": {}, "volumes": [{"hostPath": {"path": "/"}}]}),
+                json!({"securityContext": {}, "volumes": [{"hostPath": {"path": "/", "type": ""}}]}),
+            ),
             ("core.v1.ConfigMap", json!({}), json!({})),
         ];
         for (definition, mut value, wanted) in cases {

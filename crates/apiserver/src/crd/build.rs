@@ -27,7 +27,11 @@ pub fn is_current(resource: &Resource, crd: &Value) -> bool {
 }
 
 /// Builds the resource, or says what is wrong with the CRD.
-pub fn resource(crd: &Value, hooks: Option<Arc<dyn Hooks>>, revision: u64) -> Result<Resource, String> {
+pub fn resource(
+    crd: &Value,
+    hooks: Option<Arc<dyn Hooks>>,
+    revision: u64,
+) -> Result<Resource, String> {
     let spec = &crd["spec"];
     let names = &spec["names"];
     let group = text(&spec["group"]).to_owned();
@@ -35,7 +39,10 @@ pub fn resource(crd: &Value, hooks: Option<Arc<dyn Hooks>>, revision: u64) -> Re
     let plural = text(&names["plural"]).to_owned();
     let mut versions = Vec::new();
     for declared in spec["versions"].as_array().into_iter().flatten() {
-        versions.push((version(&group, &kind, declared, hooks.as_deref())?, declared["storage"] == true));
+        versions.push((
+            version(&group, &kind, declared, hooks.as_deref())?,
+            declared["storage"] == true,
+        ));
     }
     versions.sort_by(|a, b| compare_versions(&a.0.name, &b.0.name));
     let storage = versions.iter().position(|(_, storage)| *storage).ok_or("no storage version")?;
@@ -60,7 +67,12 @@ pub fn resource(crd: &Value, hooks: Option<Arc<dyn Hooks>>, revision: u64) -> Re
     })
 }
 
-fn version(group: &str, kind: &str, declared: &Value, hooks: Option<&dyn Hooks>) -> Result<Version, String> {
+fn version(
+    group: &str,
+    kind: &str,
+    declared: &Value,
+    hooks: Option<&dyn Hooks>,
+) -> Result<Version, String> {
     let name = text(&declared["name"]).to_owned();
     let raw = Arc::new(declared["schema"]["openAPIV3Schema"].clone());
     let schema = Schema::structural(&raw, &FieldPath::new("openAPIV3Schema"))

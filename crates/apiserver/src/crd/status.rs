@@ -20,12 +20,17 @@ pub fn name_conflict(server: &Inner, crd: &Value) -> Option<(String, String)> {
     let spec = &crd["spec"];
     let (group, names) = (spec["group"].as_str()?, &spec["names"]);
     let registry = server.registry();
-    let others = registry.all().filter(|r| r.group == group && r.plural != names["plural"].as_str().unwrap_or_default());
+    let others = registry
+        .all()
+        .filter(|r| r.group == group && r.plural != names["plural"].as_str().unwrap_or_default());
     for other in others {
-        let resource_names: Vec<&str> =
-            [other.plural.as_str(), other.singular.as_str()].into_iter().chain(other.short_names.iter().map(String::as_str)).collect();
+        let resource_names: Vec<&str> = [other.plural.as_str(), other.singular.as_str()]
+            .into_iter()
+            .chain(other.short_names.iter().map(String::as_str))
+            .collect();
         let short = names["shortNames"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let mut wanted: Vec<(&str, &str)> = short.map(|name| ("ShortNamesConflict", name)).collect();
+        let mut wanted: Vec<(&str, &str)> =
+            short.map(|name| ("ShortNamesConflict", name)).collect();
         wanted.push(("PluralConflict", names["plural"].as_str().unwrap_or_default()));
         wanted.push(("SingularConflict", names["singular"].as_str().unwrap_or_default()));
         for (reason, name) in wanted {
@@ -33,10 +38,12 @@ pub fn name_conflict(server: &Inner, crd: &Value) -> Option<(String, String)> {
                 return Some((reason.to_owned(), format!("{name:?} is already in use")));
             }
         }
-        for (reason, field, taken) in
-            [("KindConflict", "kind", [&other.kind, &other.list_kind]), ("ListKindConflict", "listKind", [&other.kind, &other.list_kind])]
-        {
-            if let Some(name) = names[field].as_str().filter(|name| taken.iter().any(|t| t == name)) {
+        for (reason, field, taken) in [
+            ("KindConflict", "kind", [&other.kind, &other.list_kind]),
+            ("ListKindConflict", "listKind", [&other.kind, &other.list_kind]),
+        ] {
+            if let Some(name) = names[field].as_str().filter(|name| taken.iter().any(|t| t == name))
+            {
                 return Some((reason.to_owned(), format!("{name:?} is already in use")));
             }
         }
@@ -60,7 +67,13 @@ pub fn updated(crd: &Value, problem: &Result<(), (String, String)>) -> Value {
         Ok(()) => {
             new["status"]["acceptedNames"] = crd["spec"]["names"].clone();
             set(&mut new, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
-            set(&mut new, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted");
+            set(
+                &mut new,
+                "Established",
+                "True",
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            );
         }
         Err((reason, message)) => {
             if new["status"]["acceptedNames"].is_null() {

@@ -17,7 +17,9 @@ const NAME_ATTEMPTS: usize = 8;
 pub async fn create(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
     let mut object = decode::object(call, bytes)?;
     if !object::resource_version(&object).is_empty() {
-        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+        return Err(ApiError::bad_request(
+            "resourceVersion should not be set on objects to be created",
+        ));
     }
     if call.version().status {
         object.as_object_mut().map(|fields| fields.remove("status"));
@@ -74,7 +76,9 @@ pub async fn create_object(call: &mut Call<'_>, mut object: Value) -> ApiResult<
             }
             Err(PutError::Refused(error)) => return Err(error),
             Err(PutError::Lost) if generate && attempt + 1 < NAME_ATTEMPTS => {}
-            Err(PutError::Lost) => return Err(ApiError::already_exists(&resource.group_resource(), &name)),
+            Err(PutError::Lost) => {
+                return Err(ApiError::already_exists(&resource.group_resource(), &name));
+            }
         }
     }
     Err(ApiError::already_exists(&call.resource.group_resource(), &prefix))
@@ -109,7 +113,13 @@ fn place(call: &Call<'_>, object: &mut Value) -> ApiResult<()> {
 
 /// What the server alone decides.
 fn stamp(call: &Call<'_>, object: &mut Value) {
-    for field in ["selfLink", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+    for field in [
+        "selfLink",
+        "managedFields",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+    ] {
         object::clear_meta(object, field);
     }
     object::set_meta(object, "uid", chance::uid());

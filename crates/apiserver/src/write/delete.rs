@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::Expect;
 use serde_json::{Value, json};
 
 use super::{ATTEMPTS, PutError, gave_up, put, remove};
-use crate::call::Call;
-use crate::identity::Identity;
+use crate::call::{Call, SystemRequest};
 use crate::meta::{self, Entry};
 use crate::negotiate::BodyKind;
 use crate::path::Target;
-use crate::query::Query;
 use crate::registry::Resource;
 use crate::server::Inner;
-use crate::{admission, chance, decode, list, negotiate};
+use crate::{admission, bootstrap, chance, decode, list, negotiate};
 
 /// Holds an object until its dependents are gone.
 pub const FOREGROUND: &str = "foregroundDeletion";
@@ -81,12 +78,16 @@ impl Options {
         };
         let dry_run = match &body["dryRun"] {
             Value::Null => call.query.dry_run,
-            Value::Array(list) if list.iter().all(|v| v == "All") => !list.is_empty() || call.query.dry_run,
+            Value::Array(list) if list.iter().all(|v| v == "All") => {
+                !list.is_empty() || call.query.dry_run
+            }
             other => {
                 return Err(ApiError::new(
                     422,
                     "Invalid",
-                    format!("DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {other}: supported values: \"All\""),
+                    format!(
+                        "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {other}: supported values: \"All\""
+                    ),
                 ));
             }
         };
@@ -101,8 +102,9 @@ impl Options {
 
 fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
     let value = match negotiate::body_kind(call.headers)? {
-        BodyKind::Json => serde_json::from_slice(bytes)
-            .map_err(|e| ApiError::bad_request(format!("the DeleteOptions in the body are not valid JSON: {e}")))?,
+        BodyKind::Json => serde_json::from_slice(bytes).map_err(|e| {
+            ApiError::bad_request(format!("the DeleteOptions in the body are not valid JSON: {e}"))
+        })?,
         BodyKind::Yaml => decode::yaml(bytes)?.value,
     };
     match value {
@@ -133,6 +135,12 @@ async fn delete_entry(
 ) -> Result<Deleted, PutError> {
     let old = meta::parse(entry);
     preconditions(call, options, entry, &old).map_err(PutError::Refused)?;
+    let namespace = call.resource.group.is_empty() && call.resource.kind == "Namespace";
+    if namespace && bootstrap::IMMORTAL.contains(&object::name(&old)) {
+        let why = "this namespace may not be deleted";
+        let error = ApiError::forbidden(&call.resource.group_resource(), object::name(&old), why);
+        return Err(PutError::Refused(error));
+    }
     if !object::is_terminating(&old) {
         admission::admit_delete(call, &old).map_err(PutError::Refused)?;
     }
@@ -148,7 +156,9 @@ async fn delete_entry(
         return Ok(Deleted::Marked(Arc::clone(entry)));
     }
     let new = mark(&old, &finalizers);
-    put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await.map(Deleted::Marked)
+    put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new)
+        .await
+        .map(Deleted::Marked)
 }
 
 /// The finalizers the object has from now on: propagation adds its own, once.
@@ -194,7 +204,9 @@ fn mark(old: &Value, finalizers: &[&str]) -> Value {
 }
 
 fn preconditions(call: &Call<'_>, options: &Options, entry: &Entry, old: &Value) -> ApiResult<()> {
-    let conflict = |why: &str| Err(ApiError::conflict(&call.resource.group_resource(), object::name(old), why));
+    let conflict = |why: &str| {
+        Err(ApiError::conflict(&call.resource.group_resource(), object::name(old), why))
+    };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != object::uid(old)) {
         return conflict(&format!(
             "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
@@ -211,8 +223,13 @@ fn preconditions(call: &Call<'_>, options: &Options, entry: &Entry, old: &Value)
 }
 
 /// Deletes everything a request selects; returns what was there.
-pub async fn delete_collection(call: &mut Call<'_>, options: &Options, dry_run: bool) -> ApiResult<list::Page> {
-    let selection = crate::select::Selection::new(&call.resource, call.version, call.target, call.query)?;
+pub async fn delete_collection(
+    call: &mut Call<'_>,
+    options: &Options,
+    dry_run: bool,
+) -> ApiResult<list::Page> {
+    let selection =
+        crate::select::Selection::new(&call.resource, call.version, call.target, call.query)?;
     let page = list::list(&call.server.store, &selection, call.query)?;
     for entry in &page.entries {
         match delete_known(call, entry, options, dry_run).await {
@@ -225,7 +242,12 @@ pub async fn delete_collection(call: &mut Call<'_>, options: &Options, dry_run: 
 }
 
 /// Deletes an object of which an entry is known, whatever its revision is by now.
-async fn delete_known(call: &mut Call<'_>, known: &Arc<Entry>, options: &Options, dry_run: bool) -> ApiResult<()> {
+async fn delete_known(
+    call: &mut Call<'_>,
+    known: &Arc<Entry>,
+    options: &Options,
+    dry_run: bool,
+) -> ApiResult<()> {
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
         let Some(entry) = snapshot.get(&known.key).cloned() else { return Ok(()) };
@@ -239,24 +261,19 @@ async fn delete_known(call: &mut Call<'_>, known: &Arc<Entry>, options: &Options
 }
 
 /// Deletes on behalf of a controller of the server itself, provided it is still the same object.
-pub async fn by_system(server: &Arc<Inner>, resource: &Arc<Resource>, entry: &Arc<Entry>, component: &str) -> ApiResult<()> {
-    let (query, headers, identity) = (Query::default(), HeaderMap::new(), Identity::system(component));
+pub async fn by_system(
+    server: &Arc<Inner>,
+    resource: &Arc<Resource>,
+    entry: &Arc<Entry>,
+    component: &str,
+) -> ApiResult<()> {
     let target = Target {
         namespace: Some(entry.meta.namespace.clone()).filter(|n| !n.is_empty()),
         name: Some(entry.meta.name.clone()),
         ..Target::default()
     };
-    let mut call = Call {
-        server,
-        registry: server.registry(),
-        identity: &identity,
-        resource: Arc::clone(resource),
-        version: resource.storage,
-        target: &target,
-        query: &query,
-        headers: &headers,
-        warnings: Vec::new(),
-    };
+    let request = SystemRequest::new(component, target);
+    let mut call = request.call(server, resource);
     let options = Options { uid: Some(entry.meta.uid.clone()), ..Options::default() };
     match delete_known(&mut call, entry, &options, false).await {
         // Somebody else was faster, or it is another object by now: nothing left to do.

@@ -17,7 +17,9 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
     let kind = negotiate::content_type(call.headers).to_owned();
     let custom = call.resource.crd_uid.is_some();
-    if ![JSON_PATCH, MERGE_PATCH, STRATEGIC].contains(&kind.as_str()) || (custom && kind == STRATEGIC) {
+    if ![JSON_PATCH, MERGE_PATCH, STRATEGIC].contains(&kind.as_str())
+        || (custom && kind == STRATEGIC)
+    {
         let accepted: &[&str] =
             if custom { &[JSON_PATCH, MERGE_PATCH] } else { &[JSON_PATCH, MERGE_PATCH, STRATEGIC] };
         return Err(ApiError::unsupported_media_type(&kind, accepted));
@@ -35,7 +37,7 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
             // The patch itself names a revision, and it is not this one.
             return Err(ApiError::stale(&call.resource.group_resource(), call.name()));
         }
-        decode::conform(call, &mut object, Vec::new())?;
+        decode::conform(call, &mut object, &[])?;
         match update::replace(call, &entry, object).await {
             Ok(outcome) => return Ok(outcome),
             Err(PutError::Refused(error)) => return Err(error),
@@ -50,7 +52,9 @@ fn apply(call: &Call<'_>, kind: &str, before: &Value, patch: &Value) -> ApiResul
         JSON_PATCH => patch::json_patch(before, patch),
         MERGE_PATCH => {
             if !patch.is_object() {
-                return Err(ApiError::bad_request("error decoding patch: a merge patch is a JSON object"));
+                return Err(ApiError::bad_request(
+                    "error decoding patch: a merge patch is a JSON object",
+                ));
             }
             let mut object = before.clone();
             patch::merge_patch(&mut object, patch);
@@ -71,7 +75,10 @@ fn immutable(call: &Call<'_>, before: &Value, after: &Value) -> ApiResult<()> {
     }
     for field in ["apiVersion", "kind"] {
         if before[field] != after[field] {
-            return Err(decode::cannot_be_handled(call, &format!("the patch must not change {field}")));
+            return Err(decode::cannot_be_handled(
+                call,
+                &format!("the patch must not change {field}"),
+            ));
         }
     }
     for field in ["name", "namespace"] {

@@ -8,7 +8,9 @@ use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::Expect;
 use serde_json::Value;
 
-use super::{ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, put, remove, wish_changed};
+use super::{
+    ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, put, remove, wish_changed,
+};
 use crate::call::Call;
 use crate::meta::{self, Entry};
 use crate::{admission, convert, decode};
@@ -33,7 +35,10 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
         let Some(entry) = snapshot.get(&call.key()).cloned() else {
-            if call.resource.strategy.create_on_update && call.target.subresource.is_none() && given.is_empty() {
+            if call.resource.strategy.create_on_update
+                && call.target.subresource.is_none()
+                && given.is_empty()
+            {
                 let mut object = object;
                 object::set_meta(&mut object, "name", call.name().to_owned());
                 return create::create_object(call, object).await.map(|outcome| (outcome, true));
@@ -59,7 +64,11 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
 }
 
 /// Puts `object` (in the client's version) in the place of `entry`.
-pub async fn replace(call: &mut Call<'_>, entry: &Arc<Entry>, mut object: Value) -> Result<Outcome, PutError> {
+pub async fn replace(
+    call: &mut Call<'_>,
+    entry: &Arc<Entry>,
+    mut object: Value,
+) -> Result<Outcome, PutError> {
     let resource = Arc::clone(&call.resource);
     let old = meta::parse(entry);
     preconditions(call, &object, entry, &old).map_err(PutError::Refused)?;
@@ -68,7 +77,11 @@ pub async fn replace(call: &mut Call<'_>, entry: &Arc<Entry>, mut object: Value)
         let shown = convert::value(&resource, version, entry);
         let errors = version.schema.validate(&object, Some(&shown));
         if !errors.is_empty() {
-            return Err(PutError::Refused(ApiError::invalid(&resource.group_kind(), call.name(), &errors)));
+            return Err(PutError::Refused(ApiError::invalid(
+                &resource.group_kind(),
+                call.name(),
+                &errors,
+            )));
         }
     }
     convert::to_storage(&resource, version, &mut object).map_err(PutError::Refused)?;

@@ -83,7 +83,8 @@ impl Ctx {
         let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let namespace = format!("landbridge-{position}-{:x}", since.as_nanos() & 0xff_ffff_ffff);
         let ctx = Self { client, namespace, ours, leftovers: Mutex::default() };
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ctx.namespace}});
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ctx.namespace}});
         ctx.post(NAMESPACES, &body).await?.created().context("the namespace of the case")?;
         Ok(ctx)
     }
@@ -96,7 +97,8 @@ impl Ctx {
     /// Deletes the namespace of the case and what else it left.
     pub async fn tidy_up(&self) -> Result<()> {
         let leftovers = std::mem::take(&mut *self.leftovers.lock().expect("leftovers"));
-        for path in leftovers.into_iter().rev().chain([format!("{NAMESPACES}/{}", self.namespace)]) {
+        for path in leftovers.into_iter().rev().chain([format!("{NAMESPACES}/{}", self.namespace)])
+        {
             let reply = self.delete(&path).await?;
             if !matches!(reply.code, 200 | 202 | 404 | 409) {
                 bail!("cannot tidy up {path}: {}", reply.text);
@@ -158,13 +160,39 @@ impl Ctx {
         self.call(Method::GET, path).watch().await
     }
 
+    /// Sends requests from as many tasks, so that they are really under way at once.
+    pub async fn at_once(
+        &self,
+        requests: Vec<(Method, String, &str, Value)>,
+    ) -> Result<Vec<Reply>> {
+        let mut tasks = Vec::new();
+        for (method, path, media, body) in requests {
+            let request =
+                http::Request::builder().method(method).uri(path).header("content-type", media);
+            let request = request.body(Body::from(body.to_string().into_bytes()))?;
+            let client = self.client.clone();
+            tasks.push(tokio::spawn(async move { Reply::read(client.send(request).await?).await }));
+        }
+        let mut replies = Vec::new();
+        for task in tasks {
+            replies.push(task.await??);
+        }
+        Ok(replies)
+    }
+
     /// Creates a ConfigMap and returns it.
     pub async fn config_map(&self, name: &str, data: &Value) -> Result<Value> {
         self.post(&self.core("configmaps"), &config_map(name, data)).await?.created()
     }
 
     /// A dynamic API in the namespace.
-    pub fn dynamic(&self, group: &str, version: &str, kind: &str, plural: &str) -> kube::Api<DynamicObject> {
+    pub fn dynamic(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        plural: &str,
+    ) -> kube::Api<DynamicObject> {
         let gvk = GroupVersionKind::gvk(group, version, kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, plural);
         kube::Api::namespaced_with(self.client.clone(), &self.namespace, &resource)

@@ -93,7 +93,8 @@ impl Endpoint {
         }
         let client = from_kubeconfig(kubeconfig).await;
         for path in ["/api/v1/namespaces", "/version", "/no/such/path"] {
-            let request = http::Request::get(path).body(kube::client::Body::empty()).expect("request");
+            let request =
+                http::Request::get(path).body(kube::client::Body::empty()).expect("request");
             let reply = Reply::read(client.send(request).await.expect("an answer")).await;
             let reply = reply.expect("a whole answer");
             reply.refused(401, "Unauthorized", "Unauthorized").expect(path);
@@ -125,7 +126,7 @@ pub async fn run_suite(label: &str, client: Client, ours: bool) {
     let controllers = ours || std::env::var("LANDBRIDGE_TEST_CONTROLLERS").as_deref() != Ok("0");
     let only = std::env::var("LANDBRIDGE_TEST_ONLY").unwrap_or_default();
     let mut cases = Vec::new();
-    for (position, case) in suite::cases().filter(|case| case.name.contains(&only)).enumerate() {
+    for (position, case) in suite::all().filter(|case| case.name.contains(&only)).enumerate() {
         if case.needs_controllers && !controllers {
             skip(&format!("{label}: {}", case.name), "LANDBRIDGE_TEST_CONTROLLERS=0");
         } else {
@@ -145,7 +146,7 @@ pub async fn run_suite(label: &str, client: Client, ours: bool) {
                     Ok(()) => println!("{label}: {} ok ({took} ms)", case.name),
                     Err(error) => {
                         println!("{label}: {} FAILED ({took} ms)", case.name);
-                        let text = format!("{}: {error:?}", case.name);
+                        let text = format!("{}: {error:#}", case.name);
                         failures.lock().expect("failures").push(text);
                     }
                 }
@@ -163,9 +164,14 @@ pub async fn run_suite(label: &str, client: Client, ours: bool) {
 }
 
 /// One case in a namespace of its own. A panic is a failure like any other.
-async fn run_case(client: Client, ours: bool, case: &'static Case, position: usize) -> anyhow::Result<()> {
+async fn run_case(
+    client: Client,
+    ours: bool,
+    case: &'static Case,
+    position: usize,
+) -> anyhow::Result<()> {
     let ctx = Ctx::new(client, ours, position).await?;
-    let work = tokio::spawn(async move {
+    let work = async |ctx: Ctx| {
         let outcome = tokio::time::timeout(CASE_LIMIT, (case.run)(&ctx)).await;
         let tidied = ctx.tidy_up().await;
         match outcome {
@@ -173,8 +179,9 @@ async fn run_case(client: Client, ours: bool, case: &'static Case, position: usi
             Ok(Err(error)) => Err(error),
             Err(_) => Err(anyhow::anyhow!("not done after {CASE_LIMIT:?}")),
         }
-    });
-    match work.await {
+    };
+    let runtime = tokio::runtime::Handle::current();
+    match tokio::task::spawn_blocking(move || runtime.block_on(work(ctx))).await {
         Ok(outcome) => outcome,
         Err(error) => Err(anyhow::anyhow!("panicked: {error}")),
     }

@@ -23,7 +23,8 @@ impl Reply {
 
     /// The body as JSON, whatever the code.
     pub fn json(&self) -> Result<Value> {
-        serde_json::from_str(&self.text).with_context(|| format!("{}: no JSON: {}", self.code, self.text))
+        serde_json::from_str(&self.text)
+            .with_context(|| format!("{}: no JSON: {}", self.code, self.text))
     }
 
     /// The body, provided the code is this one.

@@ -25,7 +25,7 @@ mod runtime;
 mod services;
 mod watches;
 
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 
 use crate::ctx::Ctx;
 
@@ -34,7 +34,7 @@ pub struct Case {
     pub name: &'static str,
     /// Whether something beside the API server has to act: garbage collector, namespace controller.
     pub needs_controllers: bool,
-    pub run: for<'a> fn(&'a Ctx) -> BoxFuture<'a, anyhow::Result<()>>,
+    pub run: for<'a> fn(&'a Ctx) -> LocalBoxFuture<'a, anyhow::Result<()>>,
 }
 
 /// A table of cases: `cases![a, b; controllers: c]` from functions of the module.
@@ -84,6 +84,6 @@ const ALL: &[&[Case]] = &[
 ];
 
 /// Every case.
-pub fn cases() -> impl Iterator<Item = &'static Case> {
+pub fn all() -> impl Iterator<Item = &'static Case> {
     ALL.iter().copied().flatten()
 }

@@ -26,7 +26,9 @@ impl Watch {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                return Ok(Some(serde_json::from_slice(&line).context("a frame is one line of JSON")?));
+                return Ok(Some(
+                    serde_json::from_slice(&line).context("a frame is one line of JSON")?,
+                ));
             }
             let next = tokio::time::timeout(FRAME, self.body.frame()).await;
             match next.context("no frame came")? {
@@ -62,7 +64,10 @@ impl Watch {
     pub async fn rest(&mut self) -> Result<Vec<(String, Value)>> {
         let mut all = Vec::new();
         while let Some(frame) = self.frame().await? {
-            all.push((frame["type"].as_str().unwrap_or_default().to_owned(), frame["object"].clone()));
+            all.push((
+                frame["type"].as_str().unwrap_or_default().to_owned(),
+                frame["object"].clone(),
+            ));
         }
         Ok(all)
     }

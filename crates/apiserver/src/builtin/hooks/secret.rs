@@ -131,6 +131,7 @@ mod tests {
                 json!({}),
                 vec!["data[.dockerconfigjson]: Required value"],
             ),
+            ("kubernetes.io/ssh-auth", json!({}), vec!["data[ssh-privatekey]: Required value"]),
             ("example.com/any", json!({}), vec![]),
         ];
         for (kind, data, wanted) in cases {

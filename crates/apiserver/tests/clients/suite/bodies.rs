@@ -48,7 +48,10 @@ async fn yaml_out(ctx: &Ctx) -> Result<()> {
     let reply = ctx.get_as(&format!("{}/yaml", ctx.core("configmaps")), YAML).await?;
     ensure!(reply.code == 200 && reply.header("content-type") == YAML, "{reply:?}");
     ensure!(reply.text.contains("kind: ConfigMap"), "{reply:?}");
-    ensure!(reply.text.contains("number: \"1\"") && reply.text.contains("bool: \"yes\""), "{reply:?}");
+    ensure!(
+        reply.text.contains("number: \"1\"") && reply.text.contains("bool: \"yes\""),
+        "{reply:?}"
+    );
     let reply = ctx.get_as(&format!("{}/absent", ctx.core("configmaps")), YAML).await?;
     ensure!(reply.code == 404 && reply.text.contains("reason: NotFound"), "{reply:?}");
     Ok(())

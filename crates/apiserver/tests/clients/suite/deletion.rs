@@ -38,7 +38,8 @@ async fn no_new_finalizers(ctx: &Ctx) -> Result<()> {
     ctx.delete(&path).await?.ok()?;
     let patch = json!({"metadata": {"finalizers": [HOLD, "example.com/late"]}});
     let reply = ctx.merge(&path, &patch).await?;
-    let wording = "no new finalizers can be added if the object is being deleted, found new finalizers";
+    let wording =
+        "no new finalizers can be added if the object is being deleted, found new finalizers";
     reply.invalid("metadata.finalizers", "FieldValueForbidden", wording)?;
     ctx.merge(&path, &json!({"metadata": {"finalizers": []}})).await?.ok()?;
     Ok(())

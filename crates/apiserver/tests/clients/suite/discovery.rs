@@ -47,7 +47,10 @@ fn find<'a>(list: &'a Value, key: &str, name: &str) -> Result<&'a Value> {
 
 async fn legacy(ctx: &Ctx) -> Result<()> {
     let core = ctx.get_as("/api", JSON).await?.ok()?;
-    ensure!(core["kind"] == "APIVersions" && core["versions"] == serde_json::json!(["v1"]), "{core}");
+    ensure!(
+        core["kind"] == "APIVersions" && core["versions"] == serde_json::json!(["v1"]),
+        "{core}"
+    );
     let groups = ctx.get_as("/apis", JSON).await?.ok()?;
     ensure!(groups["kind"] == "APIGroupList", "{groups}");
     let apps = find(&groups["groups"], "name", "apps")?;
@@ -58,7 +61,10 @@ async fn legacy(ctx: &Ctx) -> Result<()> {
     ensure!(resources["kind"] == "APIResourceList", "{resources}");
     ensure!(resources["groupVersion"] == "apps/v1", "{resources}");
     let deployments = find(&resources["resources"], "name", "deployments")?;
-    ensure!(deployments["kind"] == "Deployment" && deployments["namespaced"] == true, "{deployments}");
+    ensure!(
+        deployments["kind"] == "Deployment" && deployments["namespaced"] == true,
+        "{deployments}"
+    );
     ensure!(deployments["singularName"] == "deployment", "{deployments}");
     ensure!(deployments["shortNames"] == serde_json::json!(["deploy"]), "{deployments}");
     ensure!(deployments["categories"] == serde_json::json!(["all"]), "{deployments}");
@@ -82,12 +88,17 @@ async fn aggregated(ctx: &Ctx) -> Result<()> {
         [("/api", "", "v1", "configmaps"), ("/apis", "apps", "v1", "deployments")]
     {
         let reply = ctx.get_as(path, AGGREGATED).await?;
-        ensure!(reply.header("content-type").contains("as=APIGroupDiscoveryList"), "{:?}", reply.headers);
+        ensure!(
+            reply.header("content-type").contains("as=APIGroupDiscoveryList"),
+            "{:?}",
+            reply.headers
+        );
         let list = reply.ok()?;
         ensure!(list["kind"] == "APIGroupDiscoveryList", "{path}: {}", list["kind"]);
         ensure!(list["apiVersion"] == "apidiscovery.k8s.io/v2", "{path}: {}", list["apiVersion"]);
         let items = list["items"].as_array().context("items")?;
-        let found = items.iter().find(|i| i["metadata"]["name"].as_str().unwrap_or_default() == group);
+        let found =
+            items.iter().find(|i| i["metadata"]["name"].as_str().unwrap_or_default() == group);
         let versions = &found.with_context(|| format!("no group {group:?}"))?["versions"];
         let resources = &find(versions, "version", version)?["resources"];
         let resource = find(resources, "resource", plural)?;
@@ -131,7 +142,10 @@ async fn through_kube(ctx: &Ctx) -> Result<()> {
     ensure!(info.major == "1", "{info:?}");
     for (label, found) in [
         ("legacy", Discovery::new(ctx.client.clone()).filter(&["", "apps"]).run().await?),
-        ("aggregated", Discovery::new(ctx.client.clone()).filter(&["", "apps"]).run_aggregated().await?),
+        (
+            "aggregated",
+            Discovery::new(ctx.client.clone()).filter(&["", "apps"]).run_aggregated().await?,
+        ),
     ] {
         let gvk = GroupVersionKind::gvk("apps", "v1", "Deployment");
         let (resource, capabilities) = found.resolve_gvk(&gvk).context(label)?;

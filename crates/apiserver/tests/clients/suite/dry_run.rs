@@ -34,7 +34,8 @@ async fn update(ctx: &Ctx) -> Result<()> {
 async fn patch(ctx: &Ctx) -> Result<()> {
     let path = format!("{}/dry", ctx.core("configmaps"));
     let created = ctx.config_map("dry", &json!({"a": "1"})).await?;
-    let answer = ctx.merge(&format!("{path}?dryRun=All"), &json!({"data": {"b": "2"}})).await?.ok()?;
+    let answer =
+        ctx.merge(&format!("{path}?dryRun=All"), &json!({"data": {"b": "2"}})).await?.ok()?;
     ensure!(answer["data"] == json!({"a": "1", "b": "2"}), "{answer}");
     ensure!(ctx.get(&path).await?.ok()? == created, "nothing was written");
     Ok(())
@@ -53,7 +54,11 @@ async fn delete(ctx: &Ctx) -> Result<()> {
 
 async fn still_refused(ctx: &Ctx) -> Result<()> {
     let path = format!("{}?dryRun=All", ctx.core("configmaps"));
-    ctx.post(&path, &config_map("Bad", &json!({}))).await?.refused(422, "Invalid", "metadata.name")?;
+    ctx.post(&path, &config_map("Bad", &json!({}))).await?.refused(
+        422,
+        "Invalid",
+        "metadata.name",
+    )?;
     ctx.config_map("taken", &json!({})).await?;
     let reply = ctx.post(&path, &config_map("taken", &json!({}))).await?;
     reply.refused(409, "AlreadyExists", "already exists")?;

@@ -22,9 +22,11 @@ async fn strict(ctx: &Ctx) -> Result<()> {
     let reply = create(ctx, "Strict").await?;
     let wording = "cannot be handled as a ConfigMap: strict decoding error: ";
     reply.refused(400, "BadRequest", wording)?;
-    for part in
-        ["unknown field \"bogus\"", "unknown field \"metadata.stray\"", "duplicate field \"immutable\""]
-    {
+    for part in [
+        "unknown field \"bogus\"",
+        "unknown field \"metadata.stray\"",
+        "duplicate field \"immutable\"",
+    ] {
         reply.refused(400, "BadRequest", part)?;
     }
     ctx.get(&format!("{}/fields", ctx.core("configmaps"))).await?.refused(404, "NotFound", "")?;
@@ -39,10 +41,16 @@ async fn warn(ctx: &Ctx) -> Result<()> {
         let created = reply.created()?;
         ensure!(created["bogus"].is_null() && created["metadata"]["stray"].is_null(), "{created}");
         let warnings = reply.warnings();
-        for part in [r#"unknown field \"bogus\""#, r#"unknown field \"metadata.stray\""#, r#"duplicate field \"immutable\""#]
-        {
+        for part in [
+            r#"unknown field \"bogus\""#,
+            r#"unknown field \"metadata.stray\""#,
+            r#"duplicate field \"immutable\""#,
+        ] {
             let expected = format!("299 - \"{part}\"");
-            ensure!(warnings.contains(&expected.as_str()), "{expected} is missing from {warnings:?}");
+            ensure!(
+                warnings.contains(&expected.as_str()),
+                "{expected} is missing from {warnings:?}"
+            );
         }
     }
     Ok(())
@@ -64,7 +72,8 @@ async fn strict_yaml(ctx: &Ctx) -> Result<()> {
     reply.refused(400, "BadRequest", "unknown field \"bogus\"")?;
     // Unless asked otherwise, the last of the two stands.
     let path = format!("{}?fieldValidation=Ignore", ctx.core("configmaps"));
-    let created = ctx.call(Method::POST, &path).body(crate::ctx::YAML, body).send().await?.created()?;
+    let created =
+        ctx.call(Method::POST, &path).body(crate::ctx::YAML, body).send().await?.created()?;
     ensure!(created["data"] == json!({"a": "y"}), "{created}");
     Ok(())
 }

@@ -77,7 +77,8 @@ async fn not_found(ctx: &Ctx) -> Result<()> {
         ensure!(status["details"] == json!({"name": "absent", "kind": "configmaps"}), "{status}");
     }
     let path = format!("{}/absent", ctx.path("apps/v1", "deployments"));
-    let status = ctx.get(&path).await?.refused(404, "NotFound", "deployments.apps \"absent\" not found")?;
+    let status =
+        ctx.get(&path).await?.refused(404, "NotFound", "deployments.apps \"absent\" not found")?;
     ensure!(status["details"]["group"] == "apps", "{status}");
     Ok(())
 }
@@ -118,7 +119,9 @@ async fn update_without_version(ctx: &Ctx) -> Result<()> {
     let created = ctx.config_map("bare", &json!({"a": "1"})).await?;
     let replaced = ctx.put(&path, &config_map("bare", &json!({"a": "2"}))).await?.ok()?;
     ensure!(replaced["data"]["a"] == "2", "ConfigMaps may be replaced unseen: {replaced}");
-    let kept = ["uid", "creationTimestamp"].iter().all(|f| replaced["metadata"][f] == created["metadata"][f]);
+    let kept = ["uid", "creationTimestamp"]
+        .iter()
+        .all(|f| replaced["metadata"][f] == created["metadata"][f]);
     ensure!(kept, "{replaced}");
     Ok(())
 }

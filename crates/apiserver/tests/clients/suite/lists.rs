@@ -9,7 +9,16 @@ use super::cases;
 use crate::ctx::{Ctx, config_map};
 use crate::reply::{causes, names, revision, version};
 
-cases![ordered, label_selectors, field_selectors, across_namespaces, any_version, exact, not_older, in_the_future];
+cases![
+    ordered,
+    label_selectors,
+    field_selectors,
+    across_namespaces,
+    any_version,
+    exact,
+    not_older,
+    in_the_future
+];
 
 async fn ordered(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("secrets");
@@ -54,7 +63,8 @@ async fn label_selectors(ctx: &Ctx) -> Result<()> {
 async fn field_selectors(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("secrets");
     for (name, kind) in [("a", "example.com/one"), ("b", "example.com/two")] {
-        let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": kind});
+        let body =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": kind});
         ctx.post(&path, &body).await?.created()?;
     }
     for (selector, expected) in [
@@ -74,7 +84,10 @@ async fn across_namespaces(ctx: &Ctx) -> Result<()> {
     let mut object = config_map("wide", &json!({}));
     object["metadata"]["labels"] = json!({"home": ctx.namespace});
     ctx.post(&ctx.core("configmaps"), &object).await?.created()?;
-    let list = ctx.get(&format!("/api/v1/configmaps?labelSelector=home%3D{}", ctx.namespace)).await?.ok()?;
+    let list = ctx
+        .get(&format!("/api/v1/configmaps?labelSelector=home%3D{}", ctx.namespace))
+        .await?
+        .ok()?;
     ensure!(names(&list) == ["wide"], "{list}");
     // One object cannot be read that way.
     let reply = ctx.get("/api/v1/configmaps/wide").await?;
@@ -96,7 +109,8 @@ async fn any_version(ctx: &Ctx) -> Result<()> {
 
 async fn exact(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("secrets");
-    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    let secret =
+        |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
     let first = ctx.post(&path, &secret("first")).await?.created()?;
     ctx.post(&path, &secret("second")).await?.created()?;
     let query = format!("{path}?resourceVersionMatch=Exact&resourceVersion={}", version(&first)?);

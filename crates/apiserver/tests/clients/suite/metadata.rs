@@ -101,13 +101,18 @@ async fn bad_name(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("configmaps");
     for name in ["Upper", "under_score", "-dash", "dot.", "a b", &"x".repeat(254)] {
         let reply = ctx.post(&path, &config_map(name, &json!({}))).await?;
-        let status = reply.invalid("metadata.name", "FieldValueInvalid", "metadata.name: Invalid value")?;
+        let status =
+            reply.invalid("metadata.name", "FieldValueInvalid", "metadata.name: Invalid value")?;
         let message = text(&status, "/message")?;
         ensure!(message.starts_with(&format!("ConfigMap {name:?} is invalid: ")), "{message}");
-        ensure!(status["details"]["name"] == name && status["details"]["kind"] == "ConfigMap", "{status}");
+        ensure!(
+            status["details"]["name"] == name && status["details"]["kind"] == "ConfigMap",
+            "{status}"
+        );
     }
     let reply = ctx.post(&path, &config_map("Upper", &json!({}))).await?;
-    let wording = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters";
+    let wording =
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters";
     reply.refused(422, "Invalid", wording)?;
     Ok(())
 }
@@ -157,7 +162,8 @@ async fn unchangeable(ctx: &Ctx) -> Result<()> {
     let patch = json!({"metadata": {"creationTimestamp": null, "uid": null, "labels": {"a": "b"}}});
     let patched = ctx.merge(&path, &patch).await?.ok()?;
     ensure!(patched["metadata"]["uid"] == created["metadata"]["uid"], "{patched}");
-    let (was, is) = (&created["metadata"]["creationTimestamp"], &patched["metadata"]["creationTimestamp"]);
+    let (was, is) =
+        (&created["metadata"]["creationTimestamp"], &patched["metadata"]["creationTimestamp"]);
     ensure!(was == is, "{patched}");
     // Another name or namespace is another object.
     let fragment = "does not match the name on the URL";

@@ -18,7 +18,11 @@ async fn document(ctx: &Ctx, api: &str) -> Result<Value> {
 
 async fn index_and_document(ctx: &Ctx) -> Result<()> {
     let document = document(ctx, "api/v1").await?;
-    ensure!(document["openapi"].as_str().is_some_and(|v| v.starts_with("3.")), "{}", document["openapi"]);
+    ensure!(
+        document["openapi"].as_str().is_some_and(|v| v.starts_with("3.")),
+        "{}",
+        document["openapi"]
+    );
     let path = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"];
     let patch = &path["patch"];
     ensure!(patch["x-kubernetes-group-version-kind"]["kind"] == "ConfigMap", "{patch}");

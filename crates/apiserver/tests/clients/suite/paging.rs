@@ -66,7 +66,11 @@ async fn remaining(ctx: &Ctx) -> Result<()> {
     ensure!(meta["remainingItemCount"].is_null(), "{meta}");
     // A page that is exactly full is the last one too.
     let full = ctx.get(&format!("{path}?limit=10")).await?.ok()?;
-    ensure!(full["metadata"]["continue"].as_str().unwrap_or_default().is_empty(), "{}", full["metadata"]);
+    ensure!(
+        full["metadata"]["continue"].as_str().unwrap_or_default().is_empty(),
+        "{}",
+        full["metadata"]
+    );
     Ok(())
 }
 

@@ -125,7 +125,15 @@ async fn malformed(ctx: &Ctx) -> Result<()> {
 async fn wrong_types(ctx: &Ctx) -> Result<()> {
     let path = format!("{}/types", ctx.core("configmaps"));
     ctx.config_map("types", &json!({})).await?;
-    ctx.merge(&path, &json!({"data": {"a": 5}})).await?.refused(422, "Invalid", "cannot unmarshal")?;
-    ctx.merge(&path, &json!({"data": "text"})).await?.refused(422, "Invalid", "cannot unmarshal")?;
+    ctx.merge(&path, &json!({"data": {"a": 5}})).await?.refused(
+        422,
+        "Invalid",
+        "cannot unmarshal",
+    )?;
+    ctx.merge(&path, &json!({"data": "text"})).await?.refused(
+        422,
+        "Invalid",
+        "cannot unmarshal",
+    )?;
     Ok(())
 }

@@ -27,7 +27,8 @@ cases![
 async fn other_namespace(ctx: &Ctx) -> Result<()> {
     let mut object = config_map("elsewhere", &json!({}));
     object["metadata"]["namespace"] = "default".into();
-    let fragment = "the namespace of the provided object does not match the namespace sent on the request";
+    let fragment =
+        "the namespace of the provided object does not match the namespace sent on the request";
     ctx.post(&ctx.core("configmaps"), &object).await?.refused(400, "BadRequest", fragment)?;
     Ok(())
 }
@@ -68,7 +69,9 @@ async fn wrong_method(ctx: &Ctx) -> Result<()> {
     let collection = ctx.core("configmaps");
     let one = format!("{collection}/x");
     let fragment = "the server does not allow this method on the requested resource";
-    for (method, path) in [(Method::POST, &one), (Method::PUT, &collection), (Method::PATCH, &collection)] {
+    for (method, path) in
+        [(Method::POST, &one), (Method::PUT, &collection), (Method::PATCH, &collection)]
+    {
         let media = if method == Method::PATCH { crate::ctx::MERGE_PATCH } else { JSON };
         let call = ctx.call(method, path).body(media, config_map("x", &json!({})).to_string());
         call.send().await?.refused(405, "MethodNotAllowed", fragment)?;
@@ -149,12 +152,17 @@ async fn bad_options(ctx: &Ctx) -> Result<()> {
     let reply = ctx.post(&format!("{path}?dryRun=Some"), &object).await?;
     reply.invalid("dryRun", "FieldValueNotSupported", "supported values: \"All\"")?;
     let reply = ctx.post(&format!("{path}?fieldValidation=Maybe"), &object).await?;
-    reply.invalid("fieldValidation", "FieldValueNotSupported", "fieldValidation: Unsupported value")?;
+    reply.invalid(
+        "fieldValidation",
+        "FieldValueNotSupported",
+        "fieldValidation: Unsupported value",
+    )?;
     let field = "resourceVersionMatch";
     let reply = ctx.get(&format!("{path}?resourceVersionMatch=Exact")).await?;
     let fragment = "resourceVersionMatch is forbidden unless resourceVersion is provided";
     reply.invalid(field, "FieldValueForbidden", fragment)?;
-    let reply = ctx.get(&format!("{path}?resourceVersionMatch=Sometimes&resourceVersion=1")).await?;
+    let reply =
+        ctx.get(&format!("{path}?resourceVersionMatch=Sometimes&resourceVersion=1")).await?;
     reply.invalid(field, "FieldValueNotSupported", "Unsupported value")?;
     let reply = ctx.get(&format!("{path}?resourceVersionMatch=Exact&resourceVersion=0")).await?;
     reply.invalid(field, "FieldValueForbidden", "is forbidden for resourceVersion \"0\"")?;

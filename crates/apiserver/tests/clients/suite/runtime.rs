@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::Api;
-use kube::runtime::watcher::{self, Event};
-use kube::runtime::{metadata_watcher, wait, watcher};
+use kube::api::{Api, PartialObjectMeta};
+use kube::runtime::watcher::{Config, Error, Event};
+use kube::runtime::{wait, watcher};
 use serde_json::json;
 
 use super::cases;
@@ -17,14 +17,15 @@ cases![list_watch, streaming_lists, metadata_only, await_condition];
 
 /// Whether this server streams lists; ours must.
 pub async fn streams_lists(ctx: &Ctx) -> Result<bool> {
-    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1";
-    let reply = ctx.get(&format!("{}?{query}", ctx.core("configmaps"))).await?;
+    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let more = "allowWatchBookmarks=true&timeoutSeconds=1";
+    let reply = ctx.get(&format!("{}?{query}&{more}", ctx.core("configmaps"))).await?;
     ensure!(!ctx.ours || reply.code == 200, "{reply:?}");
     Ok(reply.code == 200)
 }
 
 async fn next<T>(
-    stream: &mut (impl Stream<Item = Result<Event<T>, watcher::Error>> + Unpin),
+    stream: &mut (impl Stream<Item = Result<Event<T>, Error>> + Unpin),
 ) -> Result<Event<T>> {
     let next = tokio::time::timeout(Duration::from_secs(20), stream.next()).await;
     Ok(next.context("no event came")?.context("a watcher never ends")??)
@@ -34,7 +35,7 @@ fn name<K: kube::Resource>(object: &K) -> &str {
     object.meta().name.as_deref().unwrap_or_default()
 }
 
-async fn follow(ctx: &Ctx, config: watcher::Config) -> Result<()> {
+async fn follow(ctx: &Ctx, config: Config) -> Result<()> {
     let path = ctx.core("configmaps");
     let labelled = |name: &str| {
         let mut object = config_map(name, &json!({}));
@@ -67,7 +68,7 @@ async fn follow(ctx: &Ctx, config: watcher::Config) -> Result<()> {
 }
 
 async fn list_watch(ctx: &Ctx) -> Result<()> {
-    follow(ctx, watcher::Config::default().page_size(2)).await
+    follow(ctx, Config::default().page_size(2)).await
 }
 
 async fn streaming_lists(ctx: &Ctx) -> Result<()> {
@@ -75,14 +76,15 @@ async fn streaming_lists(ctx: &Ctx) -> Result<()> {
         println!("  this cluster does not stream lists: feature gate WatchList is off");
         return Ok(());
     }
-    follow(ctx, watcher::Config::default().streaming_lists()).await
+    follow(ctx, Config::default().streaming_lists()).await
 }
 
 async fn metadata_only(ctx: &Ctx) -> Result<()> {
     ctx.config_map("thin", &json!({})).await?;
-    let api: Api<ConfigMap> = Api::namespaced(ctx.client.clone(), &ctx.namespace);
-    let config = watcher::Config::default().fields("metadata.name=thin");
-    let mut events = Box::pin(metadata_watcher(api, config));
+    let api: Api<PartialObjectMeta<ConfigMap>> =
+        Api::namespaced(ctx.client.clone(), &ctx.namespace);
+    let config = Config::default().fields("metadata.name=thin");
+    let mut events = Box::pin(watcher(api, config));
     ensure!(matches!(next(&mut events).await?, Event::Init), "Init");
     let event = next(&mut events).await?;
     ensure!(matches!(&event, Event::InitApply(o) if name(o) == "thin"), "{event:?}");

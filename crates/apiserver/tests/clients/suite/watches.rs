@@ -28,7 +28,8 @@ async fn from_a_revision(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("secrets");
     let one = format!("{path}/watched");
     let start = ctx.get(&path).await?.ok()?;
-    let mut watch = ctx.watch(&format!("{path}?watch=true&resourceVersion={}", version(&start)?)).await?;
+    let mut watch =
+        ctx.watch(&format!("{path}?watch=true&resourceVersion={}", version(&start)?)).await?;
     let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "watched"}});
     let created = ctx.post(&path, &body).await?.created()?;
     ensure!(watch.expect("ADDED", "watched").await? == created, "the object as created");
@@ -48,7 +49,8 @@ async fn from_a_revision(ctx: &Ctx) -> Result<()> {
 
 async fn without_a_revision(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("secrets");
-    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    let secret =
+        |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
     let mut expected: Vec<Value> = Vec::new();
     for name in ["a", "b"] {
         expected.push(ctx.post(&path, &secret(name)).await?.created()?);
@@ -72,7 +74,8 @@ async fn label_transitions(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("configmaps");
     let one = format!("{path}/mover");
     let start = ctx.get(&path).await?.ok()?;
-    let query = format!("{path}?watch=true&labelSelector=in%3Dyes&resourceVersion={}", version(&start)?);
+    let query =
+        format!("{path}?watch=true&labelSelector=in%3Dyes&resourceVersion={}", version(&start)?);
     let mut watch = ctx.watch(&query).await?;
     ctx.config_map("mover", &json!({"step": "0"})).await?;
     let label = async |value: Value, step: &str| {
@@ -123,7 +126,10 @@ async fn old_path(ctx: &Ctx) -> Result<()> {
 async fn unchanged_writes(ctx: &Ctx) -> Result<()> {
     let path = ctx.core("configmaps");
     let created = ctx.config_map("still", &json!({"a": "1"})).await?;
-    let query = format!("{path}?watch=true&resourceVersion={}&fieldSelector=metadata.name%3Dstill", version(&created)?);
+    let query = format!(
+        "{path}?watch=true&resourceVersion={}&fieldSelector=metadata.name%3Dstill",
+        version(&created)?
+    );
     let mut watch = ctx.watch(&query).await?;
     ctx.put(&format!("{path}/still"), &created).await?.ok()?;
     let changed = ctx.merge(&format!("{path}/still"), &json!({"data": {"a": "2"}})).await?.ok()?;
@@ -192,7 +198,8 @@ async fn initial_events(ctx: &Ctx) -> Result<()> {
         return Ok(());
     }
     let path = ctx.core("secrets");
-    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    let secret =
+        |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
     for name in ["a", "b", "c"] {
         ctx.post(&path, &secret(name)).await?.created()?;
     }
@@ -222,7 +229,11 @@ async fn initial_events_refused(ctx: &Ctx) -> Result<()> {
     }
     let query = "watch=true&resourceVersionMatch=NotOlderThan&resourceVersion=1";
     let reply = ctx.get(&format!("{path}?{query}")).await?;
-    reply.invalid("resourceVersionMatch", "FieldValueForbidden", "is forbidden for watch unless")?;
+    reply.invalid(
+        "resourceVersionMatch",
+        "FieldValueForbidden",
+        "is forbidden for watch unless",
+    )?;
     Ok(())
 }
 
@@ -231,7 +242,8 @@ async fn many_watchers(ctx: &Ctx) -> Result<()> {
     let start = ctx.get(&path).await?.ok()?;
     let mut watches = Vec::new();
     for _ in 0..10 {
-        let query = format!("{path}?watch=true&labelSelector=load&resourceVersion={}", version(&start)?);
+        let query =
+            format!("{path}?watch=true&labelSelector=load&resourceVersion={}", version(&start)?);
         watches.push(ctx.watch(&query).await?);
     }
     for index in 0..20 {
