@@ -224,7 +224,7 @@ impl ServiceAddresses {
         match (policy.as_str(), other) {
             ("SingleStack", _) => families.truncate(1),
             ("PreferDualStack" | "RequireDualStack", Some(other)) if families.len() < 2 => {
-                families.push(other.to_owned())
+                families.push(other.to_owned());
             }
             ("RequireDualStack", None) if families.len() < 2 => {
                 return Err(FieldError::invalid(

@@ -58,7 +58,7 @@ fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
         match value[field].as_str() {
             Some(found) if found == expected => {}
             None | Some("") if call.resource.crd_uid.is_none() => {
-                value[field] = expected.as_str().into()
+                value[field] = expected.as_str().into();
             }
             None | Some("") => {
                 return Err(ApiError::bad_request(format!(

@@ -102,7 +102,7 @@ impl<M: Meta> Loaded<M> {
         let (kind, entry, prev) = match record.body {
             Body::Put(value) => {
                 let entry = entry(Bytes::copy_from_slice(value));
-                let prev = self.state.insert(Arc::clone(&key), Arc::clone(&entry));
+                let prev = self.state.insert(Arc::clone(&entry));
                 (EventKind::Put, Some(entry), prev)
             }
             Body::Delete(last) => {

@@ -55,7 +55,7 @@ impl<M> Past<M> {
         let mut state = base.state().clone();
         for event in undo {
             match &event.prev {
-                Some(prev) => state.insert(event.key.clone(), prev.clone()),
+                Some(prev) => state.insert(prev.clone()),
                 None => state.remove(&*event.key),
             };
         }

@@ -3,12 +3,47 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
 use crate::entry::Entry;
 
 /// The state as a persistent map: a copy shares everything but the paths written to since.
-pub(crate) type State<M> = OrdMap<Arc<str>, Arc<Entry<M>>>;
+pub(crate) struct State<M>(rpds::RedBlackTreeMapSync<Arc<str>, Arc<Entry<M>>>);
+
+impl<M> State<M> {
+    pub(crate) fn new() -> Self {
+        Self(rpds::RedBlackTreeMapSync::new_sync())
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Entry<M>>> {
+        self.0.get(key)
+    }
+
+    /// Puts an entry under its key; returns what was there before.
+    pub(crate) fn insert(&mut self, entry: Arc<Entry<M>>) -> Option<Arc<Entry<M>>> {
+        let before = self.0.get(&*entry.key).cloned();
+        self.0.insert_mut(Arc::clone(&entry.key), entry);
+        before
+    }
+
+    /// All entries, in key order.
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry<M>>> {
+        self.0.values()
+    }
+
+    /// Takes the entry under a key away.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Entry<M>>> {
+        let before = self.0.get(key).cloned()?;
+        self.0.remove_mut(key);
+        Some(before)
+    }
+}
+
+// By hand, since a derive would ask for `M: Clone`.
+impl<M> Clone for State<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
 
 /// The state at one revision.
 pub struct Snapshot<M> {
@@ -57,10 +92,10 @@ impl<M> Snapshot<M> {
     /// only, if given, which is how a next page begins.
     pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Arc<Entry<M>>> {
         let start = match after {
-            Some(after) if after >= prefix => Bound::Excluded(after),
-            _ => Bound::Included(prefix),
+            Some(after) if after >= prefix => Bound::Excluded(Arc::<str>::from(after)),
+            _ => Bound::Included(Arc::from(prefix)),
         };
-        let range = self.inner.state.range::<_, str>((start, Bound::Unbounded));
+        let range = self.inner.state.0.range::<Arc<str>, _>((start, Bound::Unbounded));
         // All keys with the prefix are neighbours, so the first without it ends the range.
         range.map(|(_, entry)| entry).take_while(move |entry| entry.key.starts_with(prefix))
     }
@@ -72,12 +107,12 @@ impl<M> Snapshot<M> {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.inner.state.len()
+        self.inner.state.0.size()
     }
 
     /// Whether there is no object at all.
     pub fn is_empty(&self) -> bool {
-        self.inner.state.is_empty()
+        self.inner.state.0.is_empty()
     }
 }
 
@@ -91,7 +126,7 @@ mod tests {
     fn ranges_page_by_key_and_stay_within_the_prefix() {
         let mut state: State<()> = State::new();
         for key in ["/a", "/a/1", "/a/2", "/a/3", "/a0", "/b/1"] {
-            state.insert(key.into(), Entry::new(key.into(), Bytes::new(), 2, 2));
+            state.insert(Entry::new(key.into(), Bytes::new(), 2, 2));
         }
         let snapshot = Snapshot::new(2, state);
         for (prefix, after, want) in [

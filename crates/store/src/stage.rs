@@ -46,7 +46,7 @@ impl<M: Meta> Stage<M> {
                 let created = current.map_or(revision, |e| e.created);
                 let key = current.map_or_else(|| Arc::from(key), |e| Arc::clone(&e.key));
                 let entry = Entry::new(key, value.stamp(revision), revision, created);
-                let prev = self.state.insert(Arc::clone(&entry.key), Arc::clone(&entry));
+                let prev = self.state.insert(Arc::clone(&entry));
                 (EventKind::Put, entry, prev)
             }
             Op::Delete { key, expect, value } => {
@@ -105,7 +105,7 @@ mod tests {
         }
         let written = stage.apply(vec![put("/c", Expect::Absent)]).unwrap();
         assert_eq!(written[0].revision, 3);
-        let left: Vec<_> = stage.state.values().map(|e| (&*e.key, e.revision)).collect();
+        let left: Vec<_> = stage.state.entries().map(|e| (&*e.key, e.revision)).collect();
         assert_eq!(left, [("/a", 2), ("/c", 3)]);
         assert_eq!(stage.events.iter().map(|e| e.revision).collect::<Vec<_>>(), [2, 3]);
     }

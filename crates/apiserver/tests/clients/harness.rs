@@ -25,21 +25,26 @@ const AT_A_TIME: usize = 8;
 /// A server of our own on a temporary directory.
 pub struct Local {
     server: ApiServer,
+    pki: Pki,
     dir: TempDir,
     stop: watch::Sender<bool>,
 }
 
 /// A server of our own behind TLS.
-pub struct Endpoint {
-    pki: Pki,
+pub struct Endpoint<'a> {
+    pki: &'a Pki,
     url: String,
 }
 
 impl Local {
     pub async fn start() -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let server = ApiServer::open(Options::new(dir.path().join("state"))).await.expect("server");
-        Self { server, dir, stop: watch::Sender::new(false) }
+        let pki =
+            Pki::ensure(&dir.path().join("pki"), jiff::Timestamp::now()).expect("certificates");
+        let ca_pem = Some(pki.ca_pem().to_owned());
+        let options = Options { ca_pem, ..Options::new(dir.path().join("state")) };
+        let server = ApiServer::open(options).await.expect("server");
+        Self { server, pki, dir, stop: watch::Sender::new(false) }
     }
 
     pub fn in_process(&self) -> Client {
@@ -54,15 +59,13 @@ impl Local {
         landbridge_apiserver::client::unix(&path)
     }
 
-    pub async fn tls(&self) -> Endpoint {
-        let now = jiff::Timestamp::now();
-        let pki = Pki::ensure(&self.dir.path().join("pki"), now).expect("certificates");
+    pub async fn tls(&self) -> Endpoint<'_> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("port");
         let url = format!("https://{}", listener.local_addr().expect("address"));
-        let config = pki.server_tls().expect("TLS");
+        let config = self.pki.server_tls().expect("TLS");
         let (server, stopped) = (self.server.clone(), self.stopped());
         tokio::spawn(async move { server.serve_tls(listener, config, stopped).await });
-        Endpoint { pki, url }
+        Endpoint { pki: &self.pki, url }
     }
 
     fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
@@ -78,7 +81,7 @@ impl Local {
     }
 }
 
-impl Endpoint {
+impl Endpoint<'_> {
     pub async fn client(&self) -> Client {
         let text = self.pki.admin_kubeconfig(&self.url);
         from_kubeconfig(Kubeconfig::from_yaml(&text).expect("kubeconfig")).await

@@ -1,6 +1,6 @@
 //! Bodies: JSON and YAML, broken ones, too large ones.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use serde_json::json;
 
@@ -28,9 +28,9 @@ async fn malformed_json(ctx: &Ctx) -> Result<()> {
 }
 
 async fn malformed_yaml(ctx: &Ctx) -> Result<()> {
-    for body in ["a: b: c", "key: [1, 2", "\tkind: ConfigMap"] {
+    for body in ["a: b: c", "key: [1, 2", "- a\nb: c", "just text"] {
         let call = ctx.call(Method::POST, &ctx.core("configmaps")).body(YAML, body);
-        call.send().await?.refused(400, "BadRequest", "")?;
+        call.send().await?.refused(400, "BadRequest", "").with_context(|| format!("{body:?}"))?;
     }
     Ok(())
 }
@@ -80,7 +80,8 @@ async fn wrong_types(ctx: &Ctx) -> Result<()> {
         let mut body = body;
         body["apiVersion"] = "v1".into();
         body["kind"] = "ConfigMap".into();
-        let status = ctx.post(&path, &body).await?.refused(400, "BadRequest", "")?;
+        let reply = ctx.post(&path, &body).await?;
+        let status = reply.refused(400, "BadRequest", "").with_context(|| body.to_string())?;
         let wording = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap";
         ensure!(text(&status, "/message")?.starts_with(wording), "{body}: {status}");
     }

@@ -171,7 +171,12 @@ async fn validation(ctx: &Ctx) -> Result<()> {
             "FieldValueRequired",
             "spec.owner.id: Required value",
         ),
-        (json!({"address": "here"}), "spec.address", "FieldValueInvalid", "must be of type ipv4"),
+        (
+            json!({"address": "here"}),
+            "spec.address",
+            "FieldValueTypeInvalid",
+            "must be of type ipv4",
+        ),
     ] {
         let reply = ctx.post(&path, &widget(ctx, "wrong", &spec)).await?;
         let status = reply.invalid(field, reason, wording).with_context(|| spec.to_string())?;

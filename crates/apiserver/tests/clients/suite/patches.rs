@@ -29,11 +29,13 @@ async fn merge(ctx: &Ctx) -> Result<()> {
 
 async fn json_patch(ctx: &Ctx) -> Result<()> {
     let path = format!("{}/json", ctx.core("configmaps"));
-    ctx.config_map("json", &json!({"a": "1", "b/c": "2"})).await?;
+    ctx.config_map("json", &json!({"a": "1"})).await?;
+    let annotations = json!({"metadata": {"annotations": {"example.com/x": "1", "y": "2"}}});
+    ctx.merge(&path, &annotations).await?.ok()?;
     let patch = json!([
         {"op": "test", "path": "/data/a", "value": "1"},
         {"op": "replace", "path": "/data/a", "value": "9"},
-        {"op": "remove", "path": "/data/b~1c"},
+        {"op": "remove", "path": "/metadata/annotations/example.com~1x"},
         {"op": "add", "path": "/metadata/labels", "value": {"x": "y"}},
         {"op": "copy", "from": "/data/a", "path": "/data/copied"},
         {"op": "move", "from": "/data/copied", "path": "/data/moved"},
@@ -41,6 +43,7 @@ async fn json_patch(ctx: &Ctx) -> Result<()> {
     let patched = ctx.patch(&path, JSON_PATCH, &patch).await?.ok()?;
     ensure!(patched["data"] == json!({"a": "9", "moved": "9"}), "{patched}");
     ensure!(patched["metadata"]["labels"] == json!({"x": "y"}), "{patched}");
+    ensure!(patched["metadata"]["annotations"] == json!({"y": "2"}), "{patched}");
     Ok(())
 }
 
