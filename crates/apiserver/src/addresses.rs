@@ -169,9 +169,7 @@ impl ServiceAddresses {
                 )
             })?;
             let ip = match wanted.get(index) {
-                Some(text) => {
-                    self.take(text, range, had, claim, &spec.child("clusterIPs").index(index))?
-                }
+                Some(text) => self.take(text, &wanted, range, had, claim)?,
                 None => self.pick(range, claim).ok_or_else(|| {
                     FieldError::invalid(
                         &spec.child("clusterIPs").index(index),
@@ -254,36 +252,31 @@ impl ServiceAddresses {
     fn take(
         &self,
         text: &str,
+        wanted: &[String],
         range: &IpNet,
         had: &[IpAddr],
         claim: &mut Claim,
-        path: &FieldPath,
     ) -> Result<IpAddr, FieldError> {
+        let refuse = |why: String| {
+            FieldError::invalid(&FieldPath::new("spec.clusterIPs"), wanted.to_vec(), why)
+        };
         let ip: IpAddr = text.parse().map_err(|_| {
-            FieldError::invalid(
-                path,
-                text,
-                "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-            )
+            refuse(format!(
+                "{text:?} must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+            ))
         })?;
         if had.contains(&ip) {
             return Ok(ip);
         }
         if !range.contains(&ip) {
-            return Err(FieldError::invalid(
-                path,
-                text,
-                format!(
-                    "failed to allocate IP {ip}: the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}"
-                ),
-            ));
+            return Err(refuse(format!(
+                "failed to allocate IP {ip}: the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}"
+            )));
         }
         if !lock(&self.taken).ips.insert(ip) {
-            return Err(FieldError::invalid(
-                path,
-                text,
-                format!("failed to allocate IP {ip}: provided IP is already allocated"),
-            ));
+            return Err(refuse(format!(
+                "failed to allocate IP {ip}: provided IP is already allocated"
+            )));
         }
         claim.ips.push(ip);
         Ok(ip)

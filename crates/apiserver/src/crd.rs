@@ -230,7 +230,7 @@ pub async fn install(server: &Arc<Inner>, mut crd: Value) -> ApiResult<()> {
     };
     match outcome {
         Outcome::Stored(_) => established(server, &key).await,
-        Outcome::Would(_) => Ok(()),
+        Outcome::Shown(_) => Ok(()),
     }
 }
 

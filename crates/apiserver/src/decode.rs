@@ -4,6 +4,7 @@ use landbridge_machinery::decode::{self, Decoded};
 use landbridge_machinery::field::FieldError;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
+use serde_saphyr::options::DuplicateKeyPolicy;
 
 use crate::call::Call;
 use crate::negotiate::{self, BodyKind};
@@ -14,41 +15,69 @@ const MAX_DEPTH: usize = 128;
 
 /// Parses the body of a create or update and checks that it is the kind the path names.
 pub fn object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
-    let Decoded { mut value, duplicates } = parse(call, bytes)?;
+    let Parsed { mut value, complaints } = parse(call, bytes)?;
     if !value.is_object() {
         return Err(cannot_be_handled(call, "the body is no JSON object"));
     }
     check_kind(call, &mut value)?;
-    conform(call, &mut value, &duplicates)?;
+    conform(call, &mut value, complaints)?;
     Ok(value)
 }
 
-fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Decoded> {
+/// A body as a value, with what strict readers would not accept.
+pub struct Parsed {
+    /// The value; of a field that stands twice, the last one.
+    pub value: Value,
+    /// What stands twice, in words.
+    complaints: Vec<String>,
+}
+
+fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Parsed> {
     if bytes.is_empty() {
         return Err(ApiError::bad_request(
             "the request has no body, but this operation needs an object",
         ));
     }
     match negotiate::body_kind(call.headers)? {
-        BodyKind::Json => decode::json(bytes, MAX_DEPTH).map_err(|why| {
-            ApiError::bad_request(format!(
-                "the object provided is unrecognized: the body is not valid JSON: {why}"
-            ))
-        }),
+        BodyKind::Json => json(bytes),
         BodyKind::Yaml => yaml(bytes),
     }
 }
 
-/// YAML as a value; a key that stands twice is an error of its own.
-pub fn yaml(bytes: &[u8]) -> ApiResult<Decoded> {
+/// JSON as a value.
+fn json(bytes: &[u8]) -> ApiResult<Parsed> {
+    let Decoded { value, duplicates } = decode::json(bytes, MAX_DEPTH).map_err(|why| {
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized: the body is not valid JSON: {why}"
+        ))
+    })?;
+    let complaints =
+        duplicates.iter().map(|field| format!("duplicate field \"{field}\"")).collect();
+    Ok(Parsed { value, complaints })
+}
+
+/// YAML as a value. Of a key that stands twice the last value counts, and the reader is told.
+pub fn yaml(bytes: &[u8]) -> ApiResult<Parsed> {
     let unreadable = |why: String| {
         ApiError::bad_request(format!(
             "the object provided is unrecognized: the body is not valid YAML: {why}"
         ))
     };
     let text = std::str::from_utf8(bytes).map_err(|e| unreadable(e.to_string()))?;
-    let value = serde_saphyr::from_str::<Value>(text).map_err(|e| unreadable(e.to_string()))?;
-    Ok(Decoded { value, duplicates: Vec::new() })
+    let strict = match serde_saphyr::from_str::<Value>(text) {
+        Ok(value) => return Ok(Parsed { value, complaints: Vec::new() }),
+        Err(error) => error.to_string(),
+    };
+    let lenient = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+    match serde_saphyr::from_str_with_options::<Value>(text, lenient) {
+        Ok(value) => Ok(Parsed { value, complaints: vec![first_line(&strict)] }),
+        Err(_) => Err(unreadable(strict)),
+    }
+}
+
+/// The parser's message goes on with an excerpt of the text.
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().to_owned()
 }
 
 /// Path and body must speak of the same kind; built-in kinds may leave it out.
@@ -85,7 +114,7 @@ fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
 
 /// Makes the object conform: types, unknown fields, nulls, defaults. What is unknown is dropped,
 /// and said or refused as the client wishes.
-pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: &[String]) -> ApiResult<()> {
+pub fn conform(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> ApiResult<()> {
     let schema = std::sync::Arc::clone(&call.version().schema);
     if !call.resource.strategy.enforce_schema
         && let Some(error) = schema.type_errors(value).first()
@@ -94,11 +123,8 @@ pub fn conform(call: &mut Call<'_>, value: &mut Value, duplicates: &[String]) ->
     }
     metadata_types(call, value)?;
     let unknown = schema.prune(value);
-    let complaints: Vec<String> = unknown
-        .iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .chain(duplicates.iter().map(|field| format!("duplicate field \"{field}\"")))
-        .collect();
+    let complaints: Vec<String> =
+        unknown.iter().map(|field| format!("unknown field \"{field}\"")).chain(doubled).collect();
     if !complaints.is_empty() {
         match call.query.field_validation {
             FieldValidation::Ignore => {}
@@ -127,6 +153,13 @@ fn metadata_types(call: &Call<'_>, value: &Value) -> ApiResult<()> {
     for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
         if !matches!(value["metadata"][field], Value::Null | Value::String(_)) {
             return wrong(field, "string");
+        }
+    }
+    for field in ["creationTimestamp", "deletionTimestamp"] {
+        match &value["metadata"][field] {
+            Value::Null => {}
+            Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => {}
+            _ => return wrong(field, "v1.Time"),
         }
     }
     for field in ["labels", "annotations"] {

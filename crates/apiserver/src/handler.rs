@@ -164,7 +164,7 @@ fn stored(call: &Call<'_>, code: StatusCode, entry: &Arc<Entry>) -> ApiResult<Re
 fn outcome(call: &Call<'_>, code: StatusCode, outcome: Outcome) -> ApiResult<Response<Body>> {
     match outcome {
         Outcome::Stored(entry) => stored(call, code, &entry),
-        Outcome::Would(mut object) => {
+        Outcome::Shown(mut object) => {
             convert::from_storage(&call.resource, call.version(), &mut object)?;
             let (view, encoding) = view(call, false)?;
             Ok(reply::value(code, &view.shape(&object, true), encoding, call.headers))

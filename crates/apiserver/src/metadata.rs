@@ -70,8 +70,7 @@ fn annotations(object: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
 
 fn owners(object: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let mut controllers = Vec::new();
-    for (index, owner) in object::owner_references(object).iter().enumerate() {
-        let at = path.index(index);
+    for owner in object::owner_references(object) {
         for (field, detail) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),
@@ -79,11 +78,12 @@ fn owners(object: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
             ("uid", "must not be empty"),
         ] {
             if owner[field].as_str().unwrap_or_default().is_empty() {
-                errors.push(FieldError::invalid(&at.child(field), "", detail));
+                errors.push(FieldError::invalid(&path.child(field), "", detail));
             }
         }
         if owner["controller"] == true {
-            controllers.push(owner["name"].as_str().unwrap_or_default().to_owned());
+            let text = |field: &str| owner[field].as_str().unwrap_or_default().to_owned();
+            controllers.push(format!("{}/{}", text("kind"), text("name")));
         }
     }
     if let [first, second, ..] = controllers.as_slice() {
@@ -136,9 +136,9 @@ mod tests {
                 "metadata.name",
                 "metadata.labels",
                 "metadata.labels",
-                "metadata.ownerReferences[0].apiVersion",
-                "metadata.ownerReferences[0].name",
-                "metadata.ownerReferences[0].uid",
+                "metadata.ownerReferences.apiVersion",
+                "metadata.ownerReferences.name",
+                "metadata.ownerReferences.uid",
                 "metadata.finalizers"
             ]
         );

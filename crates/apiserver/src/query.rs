@@ -1,5 +1,7 @@
 //! Query parameters, read once and checked.
 
+use landbridge_machinery::field::{FieldError, FieldPath};
+use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::status::{ApiError, ApiResult};
 
 use crate::path::percent_decode;
@@ -84,7 +86,8 @@ impl Query {
         match key {
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,
-            "limit" => self.limit = number(key, &value)?,
+            // Upstream takes a negative limit for none.
+            "limit" => self.limit = usize::try_from(number::<i64>(key, &value)?).unwrap_or(0),
             "continue" => self.continuation = value,
             "resourceVersion" if value.is_empty() => {}
             "resourceVersion" => self.resource_version = Some(revision(&value)?),
@@ -110,9 +113,7 @@ impl Query {
     /// Combinations upstream refuses.
     fn check(&self) -> ApiResult<()> {
         let forbidden = |field: &str, why: &str| {
-            let message =
-                format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: Forbidden: {why}");
-            Err(ApiError::new(422, "Invalid", message))
+            Err(invalid_option("ListOptions", FieldError::forbidden(&FieldPath::new(field), why)))
         };
         if self.watch {
             match (self.send_initial_events, self.version_match) {
@@ -188,25 +189,30 @@ fn version_match(value: &str) -> ApiResult<Option<VersionMatch>> {
         "" => Ok(None),
         "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
         "Exact" => Ok(Some(VersionMatch::Exact)),
-        other => Err(ApiError::new(
-            422,
-            "Invalid",
-            format!(
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
-            ),
+        other => Err(unsupported(
+            "ListOptions",
+            "resourceVersionMatch",
+            other,
+            &["Exact", "NotOlderThan", ""],
         )),
     }
+}
+
+/// 422 about a parameter, as if it were a field of upstream's options object.
+pub fn invalid_option(options: &str, error: FieldError) -> ApiError {
+    ApiError::invalid(&GroupKind::new("meta.k8s.io", options), "", &[error])
+}
+
+/// 422: the parameter has none of the values it may have.
+pub fn unsupported(options: &str, field: &str, value: &str, supported: &[&str]) -> ApiError {
+    invalid_option(options, FieldError::not_supported(&FieldPath::new(field), value, supported))
 }
 
 fn dry_run(value: &str) -> ApiResult<bool> {
     match value {
         "" => Ok(false),
         "All" => Ok(true),
-        other => Err(ApiError::new(
-            422,
-            "Invalid",
-            format!("dryRun: Unsupported value: {other:?}: supported values: \"All\""),
-        )),
+        other => Err(unsupported("CreateOptions", "dryRun", other, &["All"])),
     }
 }
 
@@ -215,12 +221,11 @@ fn field_validation(value: &str) -> ApiResult<FieldValidation> {
         "" | "Warn" => Ok(FieldValidation::Warn),
         "Ignore" => Ok(FieldValidation::Ignore),
         "Strict" => Ok(FieldValidation::Strict),
-        other => Err(ApiError::new(
-            422,
-            "Invalid",
-            format!(
-                "fieldValidation: Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-            ),
+        other => Err(unsupported(
+            "CreateOptions",
+            "fieldValidation",
+            other,
+            &["", "Ignore", "Strict", "Warn"],
         )),
     }
 }

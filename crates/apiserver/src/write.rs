@@ -19,15 +19,16 @@ use crate::meta::{self, Entry, Summary};
 use crate::registry::Resource;
 use crate::server::Inner;
 
-/// How often an operation without a precondition starts over before it gives up.
-const ATTEMPTS: usize = 16;
+/// How often an operation without a precondition starts over before it gives up. Each lost race is
+/// somebody else's success, so this many mean hundreds of writers on one object.
+const ATTEMPTS: usize = 1000;
 
 /// What became of a write.
 pub enum Outcome {
     /// It is stored (or was already so).
     Stored(Arc<Entry>),
-    /// It would be stored: a dry run, in the stored version.
-    Would(Value),
+    /// It is not in the store: a dry run, or it went with its last finalizer. In the stored version.
+    Shown(Value),
 }
 
 /// Why a put did not happen.

@@ -374,6 +374,7 @@ fn a_failed_start_says_why() {
         for words in ["error:", "ca.key is not a private key", "remove both"] {
             assert!(text(&failed).contains(words), "{words:?} is not in {}", text(&failed));
         }
+        assert!(!text(&failed).contains("last lines of"), "it has said why itself");
         assert!(!lab.dir.join("run.json").exists());
     }
 }

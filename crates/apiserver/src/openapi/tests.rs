@@ -107,6 +107,10 @@ fn a_schema_without_properties_still_gets_the_three_fields() {
             assert!(definitions[&root]["properties"][field].is_object(), "{field}");
         }
         assert_eq!(definitions[&root]["type"], "object");
+        assert_eq!(
+            definitions[&root]["x-kubernetes-group-version-kind"],
+            json!([{"group": "a.b", "version": "v1", "kind": "Bar"}])
+        );
     }
 }
 

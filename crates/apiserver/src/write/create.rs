@@ -52,8 +52,8 @@ pub async fn create_object(call: &mut Call<'_>, mut object: Value) -> ApiResult<
     for attempt in 0..NAME_ATTEMPTS {
         let mut candidate = object.clone();
         if generate {
-            // Room for the suffix within the longest name.
-            let stem: String = prefix.chars().take(248).collect();
+            // With its suffix a generated name is a label (63 characters), as upstream keeps it.
+            let stem: String = prefix.chars().take(58).collect();
             object::set_meta(&mut candidate, "name", format!("{stem}{}", chance::suffix()));
         }
         stamp(call, &mut candidate);
@@ -66,7 +66,7 @@ pub async fn create_object(call: &mut Call<'_>, mut object: Value) -> ApiResult<
             if call.server.store.snapshot().get(&resource.key(call.namespace(), &name)).is_some() {
                 return Err(ApiError::already_exists(&resource.group_resource(), &name));
             }
-            return Ok(Outcome::Would(candidate));
+            return Ok(Outcome::Shown(candidate));
         }
         let key = resource.key(call.namespace(), &name);
         match put(call.server, key, Expect::Absent, candidate).await {
@@ -88,12 +88,7 @@ pub async fn create_object(call: &mut Call<'_>, mut object: Value) -> ApiResult<
 fn place(call: &Call<'_>, object: &mut Value) -> ApiResult<()> {
     let inside = object::namespace(object).to_owned();
     if !call.resource.namespaced {
-        if !inside.is_empty() {
-            return Err(ApiError::bad_request(format!(
-                "{} is cluster-scoped: metadata.namespace must not be set, found {inside:?}",
-                call.resource.kind
-            )));
-        }
+        object::clear_meta(object, "namespace");
         return Ok(());
     }
     let Some(namespace) = call.namespace() else {

@@ -12,6 +12,7 @@ use crate::call::{Call, SystemRequest};
 use crate::meta::{self, Entry};
 use crate::negotiate::BodyKind;
 use crate::path::Target;
+use crate::query::unsupported;
 use crate::registry::Resource;
 use crate::server::Inner;
 use crate::{admission, bootstrap, chance, decode, list, negotiate};
@@ -67,13 +68,8 @@ impl Options {
             Some("Foreground") => Propagation::Foreground,
             Some("Orphan") => Propagation::Orphan,
             Some(other) => {
-                return Err(ApiError::new(
-                    422,
-                    "Invalid",
-                    format!(
-                        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\""
-                    ),
-                ));
+                let supported = ["Foreground", "Background", "Orphan"];
+                return Err(unsupported("DeleteOptions", "propagationPolicy", other, &supported));
             }
         };
         let dry_run = match &body["dryRun"] {
@@ -82,13 +78,7 @@ impl Options {
                 !list.is_empty() || call.query.dry_run
             }
             other => {
-                return Err(ApiError::new(
-                    422,
-                    "Invalid",
-                    format!(
-                        "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {other}: supported values: \"All\""
-                    ),
-                ));
+                return Err(unsupported("DeleteOptions", "dryRun", &other.to_string(), &["All"]));
             }
         };
         let options = Self {

@@ -1,5 +1,7 @@
 //! PATCH: a change described by its difference.
 
+use landbridge_machinery::field::{FieldError, FieldPath};
+use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::object;
 use landbridge_machinery::patch;
 use landbridge_machinery::status::{ApiError, ApiResult};
@@ -37,7 +39,8 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
             // The patch itself names a revision, and it is not this one.
             return Err(ApiError::stale(&call.resource.group_resource(), call.name()));
         }
-        decode::conform(call, &mut object, &[])?;
+        decode::conform(call, &mut object, Vec::new())
+            .map_err(|error| not_conforming(&patch, &error))?;
         match update::replace(call, &entry, object).await {
             Ok(outcome) => return Ok(outcome),
             Err(PutError::Refused(error)) => return Err(error),
@@ -68,6 +71,13 @@ fn apply(call: &Call<'_>, kind: &str, before: &Value, patch: &Value) -> ApiResul
     }
 }
 
+/// The patch is well formed, but what it makes of the object is not.
+fn not_conforming(patch: &Value, error: &ApiError) -> ApiError {
+    let cause =
+        FieldError::invalid(&FieldPath::new("patch"), patch.to_string(), error.message.as_str());
+    ApiError::invalid(&GroupKind::new("", ""), "", &[cause])
+}
+
 /// A patch cannot turn an object into another one.
 fn immutable(call: &Call<'_>, before: &Value, after: &Value) -> ApiResult<()> {
     if !after.is_object() || !after["metadata"].is_object() {
@@ -81,13 +91,16 @@ fn immutable(call: &Call<'_>, before: &Value, after: &Value) -> ApiResult<()> {
             ));
         }
     }
-    for field in ["name", "namespace"] {
-        let (was, is) = (object::meta_str(before, field), object::meta_str(after, field));
-        if was != is {
-            return Err(ApiError::bad_request(format!(
-                "the {field} of the object ({is}) does not match the {field} on the URL ({was})"
-            )));
-        }
+    let (was, is) = (object::name(before), object::name(after));
+    if was != is {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({is}) does not match the name on the URL ({was})"
+        )));
+    }
+    if object::namespace(before) != object::namespace(after) {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
     Ok(())
 }

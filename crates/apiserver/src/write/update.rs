@@ -26,7 +26,7 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
         )));
     }
     let namespace = object::namespace(&object);
-    if !namespace.is_empty() && Some(namespace) != call.namespace() {
+    if call.resource.namespaced && !namespace.is_empty() && Some(namespace) != call.namespace() {
         return Err(ApiError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
@@ -110,16 +110,18 @@ pub async fn replace(
     }
     if call.query.dry_run {
         object::set_meta(&mut new, "resourceVersion", entry.revision.to_string());
-        return Ok(Outcome::Would(new));
+        return Ok(Outcome::Shown(new));
     }
     if !differs(&old, &new) {
         return Ok(Outcome::Stored(Arc::clone(entry)));
     }
-    let stored = if deletion_complete(&new) {
-        remove(call.server, &resource, entry).await?
-    } else {
-        put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await?
-    };
+    if deletion_complete(&new) {
+        let gone = remove(call.server, &resource, entry).await?;
+        object::set_meta(&mut new, "resourceVersion", gone.revision.to_string());
+        return Ok(Outcome::Shown(new));
+    }
+    let stored =
+        put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await?;
     claim.keep();
     Ok(Outcome::Stored(stored))
 }

@@ -107,7 +107,9 @@ impl Endpoint<'_> {
 
 async fn from_kubeconfig(kubeconfig: Kubeconfig) -> Client {
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("kubeconfig");
+    let mut config =
+        Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("kubeconfig");
+    config.default_retry = false; // a 504 is an answer to look at, not one to hide
     Client::try_from(config).expect("client")
 }
 

@@ -10,6 +10,8 @@
 //! | `LANDBRIDGE_TEST_ONLY` | run only cases whose name contains this |
 //! | `LANDBRIDGE_SKIP_FILE` | file that collects what was skipped, and why |
 
+#![allow(clippy::expect_used)] // all of this is test code; clippy only knows `#[test]` functions
+
 mod ctx;
 mod harness;
 mod reply;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::node::{Node, NodeId};
+use super::node::{Additional, Node, NodeId};
 use super::{MAX_DEPTH, Schema};
 
 /// Applies defaults to a whole object.
@@ -61,6 +61,15 @@ pub(super) fn prune_nulls(schema: &Schema, value: &mut Value) {
     drop_nulls(schema, schema.root, value, 0);
 }
 
+/// A list or a map with free keys that holds nothing; an empty struct (`emptyDir: {}`) is a choice.
+fn is_empty(node: &Node, value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty() && matches!(node.additional, Additional::Node(_)),
+        _ => false,
+    }
+}
+
 fn drop_nulls(schema: &Schema, id: NodeId, value: &mut Value, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -75,7 +84,9 @@ fn drop_nulls(schema: &Schema, id: NodeId, value: &mut Value, depth: usize) {
                     return !child.refuses_null() || child.default.is_some();
                 }
                 drop_nulls(schema, id, value, depth + 1);
-                true
+                // Go's `omitempty`: an empty list or map of an optional field says nothing.
+                let says_nothing = child.null_is_absent && is_empty(child, value);
+                !says_nothing || node.rules.required.contains(key)
             });
         }
         Value::Array(list) => {

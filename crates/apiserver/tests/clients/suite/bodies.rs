@@ -16,6 +16,7 @@ cases![
     too_large,
     wrong_types,
     kind_left_out,
+    empty_fields,
     deep_nesting,
 ];
 
@@ -93,6 +94,18 @@ async fn kind_left_out(ctx: &Ctx) -> Result<()> {
     let body = json!({"metadata": {"name": "bare"}, "data": {"a": "b"}});
     let created = ctx.post(&ctx.core("configmaps"), &body).await?.created()?;
     ensure!(created["kind"] == "ConfigMap" && created["apiVersion"] == "v1", "{created}");
+    Ok(())
+}
+
+/// Built-in kinds go through Go structs: what is empty and optional is not there afterwards.
+async fn empty_fields(ctx: &Ctx) -> Result<()> {
+    let mut body = config_map("empty", &json!({}));
+    body["binaryData"] = serde_json::Value::Null;
+    body["metadata"]["labels"] = json!({});
+    let created = ctx.post(&ctx.core("configmaps"), &body).await?.created()?;
+    for field in ["/data", "/binaryData", "/metadata/labels"] {
+        ensure!(created.pointer(field).is_none(), "{field} was kept: {created}");
+    }
     Ok(())
 }
 

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::cases;
 use crate::ctx::{Ctx, config_map};
 
-cases![marked_for_foreground; controllers: background, orphan, foreground, absent_owner, two_owners, chain];
+cases![
+    marked_for_foreground;
+    controllers: background, orphan, foreground, absent_owner, two_owners, chain
+];
 
 fn owned_by(name: &str, owners: &[&Value]) -> Value {
     let references: Vec<Value> = owners
