@@ -27,6 +27,8 @@
 //! | `shape` | messages that are no objects in JSON: times, quantities, raw JSON, … |
 //! | `envelope` | magic bytes and kind |
 
+#[cfg(test)]
+mod cross_check;
 mod envelope;
 mod error;
 mod object;
@@ -69,15 +71,4 @@ pub fn knows(api_version: &str, kind: &str) -> bool {
 /// Every kind that can be read: apiVersion (`*` when any will do), kind, message.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     table::get().kinds()
-}
-
-/// The names in JSON of a message's own fields, those of inlined messages included; empty when the
-/// message is unknown or no object in JSON.
-pub fn names(message: &str) -> Vec<&'static str> {
-    table::get().names(message)
-}
-
-/// Every message that is an object in JSON.
-pub fn messages() -> impl Iterator<Item = &'static str> {
-    table::get().messages()
 }

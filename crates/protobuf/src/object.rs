@@ -18,7 +18,7 @@ pub const MAX_DEPTH: usize = 100;
 /// About how many bytes of memory one object may take.
 ///
 /// Two bytes of a body can become an object of several hundred, so the bound on a body is not one
-/// on its object. Real objects of the largest size a server takes stay below a third of this.
+/// on its object. At the 3 MiB a server takes, messages of 18 bytes each on average still pass.
 pub const MAX_COST: usize = 128 << 20;
 
 /// What an object costs beside its values: a node of its map.
@@ -119,15 +119,15 @@ impl Decoder {
         depth: usize,
     ) -> Result<(), DecodeError> {
         // A reader must take lists of numbers one by one and packed into one value.
-        let packed = match (field.kind, wire) {
-            (Kind::Bool | Kind::Int32 | Kind::Int64 | Kind::Double, Wire::Bytes(packed)) => packed,
+        let numbers = matches!(field.kind, Kind::Bool | Kind::Int32 | Kind::Int64 | Kind::Double);
+        let mut packed = match wire {
+            Wire::Bytes(packed) if numbers => packed,
             _ => {
                 let value = self.element(field, at, wire, depth)?;
                 append(object, field.name, value);
                 return Ok(());
             }
         };
-        let mut packed = packed;
         while !packed.rest.is_empty() {
             let wire = match field.kind {
                 Kind::Double => Wire::Fixed64(packed.fixed64(at)?),

@@ -1,6 +1,6 @@
 //! Messages that are no objects in JSON: times, quantities, raw JSON and unions.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, civil};
 use serde_json::{Map, Value};
 
 use crate::envelope;
@@ -8,11 +8,6 @@ use crate::error::{At, DecodeError};
 use crate::object::{Decoder, JSON_COST, bytes};
 use crate::table::{Message, Shape};
 use crate::wire::Reader;
-
-/// The first second of the year 10000, which four digits cannot write.
-const AFTER_LAST_SECOND: i64 = 253_402_300_800;
-/// The first second of the year 0.
-const FIRST_SECOND: i64 = -62_167_219_200;
 
 impl Decoder {
     pub fn shaped(
@@ -32,8 +27,8 @@ impl Decoder {
         Ok(match message.shape {
             // Go writes a time that is not set as an empty message.
             Shape::Time | Shape::MicroTime if empty => None,
-            Shape::Time => Some(time(at, &part(1), &None)?.into()),
-            Shape::MicroTime => Some(time(at, &part(1), &Some(part(2)))?.into()),
+            Shape::Time => Some(time(at, number(part(1)), None)?.into()),
+            Shape::MicroTime => Some(time(at, number(part(1)), Some(number(part(2))))?.into()),
             Shape::Quantity => Some(part(1).unwrap_or_else(|| "0".into())),
             Shape::IntOrString if part(1).is_some() => Some(part(3).unwrap_or_else(|| "".into())),
             Shape::IntOrString => Some(part(2).unwrap_or_else(|| 0.into())),
@@ -68,23 +63,25 @@ impl Decoder {
 }
 
 /// RFC 3339 in UTC: whole seconds as `Time`, or always six digits of them as `MicroTime`.
-fn time(
-    at: At,
-    seconds: &Option<Value>,
-    nanos: &Option<Option<Value>>,
-) -> Result<String, DecodeError> {
-    let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_i64).unwrap_or_default();
-    let micros = nanos.as_ref().map(|nanos| number(nanos) / 1000);
-    let seconds = number(seconds);
-    if !(FIRST_SECOND..AFTER_LAST_SECOND).contains(&seconds)
-        || !(0..1_000_000).contains(&micros.unwrap_or_default())
-    {
+fn time(at: At, seconds: i64, nanos: Option<i64>) -> Result<String, DecodeError> {
+    let micros = nanos.map(|nanos| nanos.div_euclid(1000));
+    if !(0..1_000_000).contains(&micros.unwrap_or_default()) {
         return Err(DecodeError::Time(at));
     }
-    let time = Timestamp::from_second(seconds).map_err(|_| DecodeError::Time(at))?;
-    let whole = time.strftime("%Y-%m-%dT%H:%M:%S");
+    // A civil time and not a timestamp: jiff's timestamps end a day before the year 9999 does.
+    let whole = civil::date(1970, 1, 1)
+        .at(0, 0, 0, 0)
+        .checked_add(SignedDuration::from_secs(seconds))
+        .ok()
+        .filter(|time| time.year() >= 0)
+        .ok_or(DecodeError::Time(at))?
+        .strftime("%Y-%m-%dT%H:%M:%S");
     Ok(match micros {
         Some(micros) => format!("{whole}.{micros:06}Z"),
         None => format!("{whole}Z"),
     })
+}
+
+fn number(part: Option<Value>) -> i64 {
+    part.and_then(|part| part.as_i64()).unwrap_or_default()
 }

@@ -72,7 +72,7 @@ impl Message {
 /// All messages and kinds.
 #[derive(Debug, Default)]
 pub struct Table {
-    messages: Vec<Message>,
+    pub messages: Vec<Message>,
     places: HashMap<&'static str, usize>,
     kinds: HashMap<(&'static str, &'static str), &'static str>,
 }
@@ -156,27 +156,6 @@ impl Table {
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
         self.kinds.iter().map(|((version, kind), message)| (*version, *kind, *message))
     }
-
-    pub fn messages(&self) -> impl Iterator<Item = &'static str> {
-        let objects = self.messages.iter().filter(|message| message.shape == Shape::Object);
-        objects.map(|message| message.name)
-    }
-
-    pub fn names(&self, message: &str) -> Vec<&'static str> {
-        let Some(message) = self.message(message).filter(|m| m.shape == Shape::Object) else {
-            return Vec::new();
-        };
-        let mut names = Vec::new();
-        for field in &message.fields {
-            match field.kind {
-                Kind::Message(inner) if field.inline => {
-                    names.extend(self.at(inner).map(|m| self.names(m.name)).unwrap_or_default());
-                }
-                _ => names.push(field.name),
-            }
-        }
-        names
-    }
 }
 
 fn shape_of(word: &str) -> Shape {
@@ -221,9 +200,6 @@ mod tests {
     fn numbers_rise_and_inlined_fields_are_single_objects() {
         for message in &get().messages {
             assert!(message.fields.is_sorted_by_key(|field| field.number), "{}", message.name);
-            let mut names = get().names(message.name);
-            names.sort_unstable();
-            assert!(names.is_sorted_by(|a, b| a < b), "{} has a name twice", message.name);
             for field in message.fields.iter().filter(|field| field.inline) {
                 let Kind::Message(inner) = field.kind else { panic!("{}", field.name) };
                 assert_eq!(get().at(inner).unwrap().shape, Shape::Object);
