@@ -41,7 +41,24 @@ fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Parsed> {
     match negotiate::body_kind(call.headers)? {
         BodyKind::Json => json(bytes),
         BodyKind::Yaml => yaml(bytes),
+        // Custom kinds have no protobuf form.
+        BodyKind::Protobuf if call.resource.crd_uid.is_some() => {
+            Err(ApiError::unsupported_media_type(
+                landbridge_protobuf::CONTENT_TYPE,
+                &negotiate::OFFERED,
+            ))
+        }
+        BodyKind::Protobuf => protobuf(bytes).map(|value| Parsed { value, complaints: Vec::new() }),
     }
+}
+
+/// A protobuf body as the JSON it stands for.
+pub fn protobuf(bytes: &[u8]) -> ApiResult<Value> {
+    landbridge_protobuf::decode(bytes).map(|decoded| decoded.value).map_err(|why| {
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized: the body is not valid protobuf: {why}"
+        ))
+    })
 }
 
 /// JSON as a value.

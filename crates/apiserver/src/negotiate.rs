@@ -33,7 +33,8 @@ pub struct Agreed {
     pub encoding: Encoding,
 }
 
-const OFFERED: [&str; 2] = ["application/json", "application/yaml"];
+/// What objects are offered in.
+pub const OFFERED: [&str; 2] = ["application/json", "application/yaml"];
 
 /// One media range of an `Accept` header.
 pub struct MediaRange<'a> {
@@ -112,6 +113,8 @@ pub enum BodyKind {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf, as Go clients send built-in kinds.
+    Protobuf,
 }
 
 /// The media type of the body, without parameters; empty when the header is missing.
@@ -125,7 +128,12 @@ pub fn body_kind(headers: &HeaderMap) -> ApiResult<BodyKind> {
     match content_type(headers) {
         "" | "application/json" => Ok(BodyKind::Json),
         "application/yaml" | "text/yaml" | "application/x-yaml" => Ok(BodyKind::Yaml),
-        other => Err(ApiError::unsupported_media_type(other, &OFFERED)),
+        landbridge_protobuf::CONTENT_TYPE => Ok(BodyKind::Protobuf),
+        other => {
+            let [json, yaml] = OFFERED;
+            let accepted = [json, yaml, landbridge_protobuf::CONTENT_TYPE];
+            Err(ApiError::unsupported_media_type(other, &accepted))
+        }
     }
 }
 

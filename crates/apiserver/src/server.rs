@@ -209,9 +209,11 @@ impl ApiServer {
         Stats { revision: snapshot.revision(), objects: snapshot.len() }
     }
 
-    /// Ends all streams and controllers. What was acknowledged is on disk already.
+    /// Ends all streams and controllers and closes the store: its directory is free afterwards,
+    /// whoever still holds a clone. What was acknowledged is on disk already.
     pub async fn shutdown(&self) {
         self.inner.stopping.send_replace(true);
         self.controllers.lock().await.shutdown().await;
+        self.inner.store.clone().close().await;
     }
 }

@@ -96,6 +96,7 @@ fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
             ApiError::bad_request(format!("the DeleteOptions in the body are not valid JSON: {e}"))
         })?,
         BodyKind::Yaml => decode::yaml(bytes)?.value,
+        BodyKind::Protobuf => decode::protobuf(bytes)?,
     };
     match value {
         Value::Object(_) => Ok(value),

@@ -11,7 +11,7 @@ use super::{ATTEMPTS, Outcome, PutError, gave_up, update};
 use crate::call::Call;
 use crate::meta::Entry;
 use crate::registry::ScalePaths;
-use crate::{convert, negotiate};
+use crate::{convert, decode, negotiate};
 
 /// The Scale of a stored object.
 pub fn read(call: &Call<'_>, entry: &Arc<Entry>) -> ApiResult<Value> {
@@ -23,8 +23,11 @@ pub fn read(call: &Call<'_>, entry: &Arc<Entry>) -> ApiResult<Value> {
 /// Changes the replica count: PUT of a Scale, or a patch of one.
 pub async fn write(call: &mut Call<'_>, bytes: &[u8], is_patch: bool) -> ApiResult<Value> {
     let paths = paths(call)?;
-    let body: Value = serde_json::from_slice(bytes)
-        .map_err(|e| ApiError::bad_request(format!("the body is not valid JSON: {e}")))?;
+    let body: Value = match negotiate::content_type(call.headers) {
+        landbridge_protobuf::CONTENT_TYPE => decode::protobuf(bytes)?,
+        _ => serde_json::from_slice(bytes)
+            .map_err(|e| ApiError::bad_request(format!("the body is not valid JSON: {e}")))?,
+    };
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
         let Some(entry) = snapshot.get(&call.key()).cloned() else { return Err(call.not_found()) };
