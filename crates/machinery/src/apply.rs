@@ -102,7 +102,9 @@ pub fn apply(request: ApplyRequest<'_>) -> ApiResult<Value> {
     let mut merged = match &before {
         Some(before) => {
             let owned = managed.all_fields().union(&wanted);
-            without_dropped(place, &merged, &before.fields, &owned)
+            let left = without_dropped(place, &merged, &before.fields, &owned);
+            // An empty list is owned by nobody and may have gone with what it was in.
+            merge::merge(place, &left, &config)
         }
         None => merged,
     };
