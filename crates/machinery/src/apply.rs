@@ -110,11 +110,10 @@ pub fn apply(request: ApplyRequest<'_>) -> ApiResult<Value> {
     };
 
     let change = Comparison::of(write.schema, &old, &merged).without(write.ignored);
-    let conflicts = conflicts(&managed, &change, &me);
     if !force {
-        refuse(&conflicts, live, &write)?;
+        refuse(&conflicts(&managed, &change), live, &write)?;
     }
-    hand_over(&mut managed, &change, Some(&me));
+    hand_over(&mut managed, &change);
     let mut entry = Entry {
         owner: me,
         api_version: write.api_version.to_owned(),

@@ -34,29 +34,27 @@ pub(super) struct Conflict {
     pub(super) path: Path,
 }
 
-/// What others own and would lose by a change.
-pub(super) fn conflicts(managed: &ManagedFields, change: &Comparison, me: &Owner) -> Vec<Conflict> {
+/// What owners would lose by a change.
+pub(super) fn conflicts(managed: &ManagedFields, change: &Comparison) -> Vec<Conflict> {
     let touched = change.modified.union(&change.added);
-    let mut others: Vec<_> = managed.entries.iter().filter(|entry| entry.owner != *me).collect();
-    others.sort_by(|a, b| a.owner.cmp(&b.owner));
-    let of_entry = |entry: &Entry| {
-        let (owner, api_version) = (entry.owner.clone(), entry.api_version.clone());
-        entry.fields.intersection(&touched).paths().into_iter().map(move |path| Conflict {
+    let mut entries: Vec<&Entry> = managed.entries.iter().collect();
+    entries.sort_by(|a, b| a.owner.cmp(&b.owner));
+    let mut out = Vec::new();
+    for Entry { owner, api_version, fields, .. } in entries {
+        out.extend(fields.intersection(&touched).paths().into_iter().map(|path| Conflict {
             owner: owner.clone(),
             api_version: api_version.clone(),
             path,
-        })
-    };
-    others.into_iter().flat_map(of_entry).collect()
+        }));
+    }
+    out
 }
 
-/// Takes from everyone but `me` what has changed. Owners of nothing go.
-pub(super) fn hand_over(managed: &mut ManagedFields, change: &Comparison, me: Option<&Owner>) {
+/// Takes from everyone what has changed. Owners of nothing go.
+pub(super) fn hand_over(managed: &mut ManagedFields, change: &Comparison) {
     let touched = change.modified.union(&change.added).union(&change.removed);
     for entry in &mut managed.entries {
-        if Some(&entry.owner) != me {
-            entry.fields = entry.fields.difference(&touched);
-        }
+        entry.fields = entry.fields.difference(&touched);
     }
     managed.entries.retain(|entry| !entry.fields.is_empty());
 }

@@ -76,7 +76,7 @@ fn is_reset(given: &Value) -> bool {
 /// Hands changed fields to the writer.
 pub(super) fn record(managed: &mut ManagedFields, old: &Value, new: &Value, write: &Write<'_>) {
     let change = Comparison::of(write.schema, old, new).without(write.ignored);
-    hand_over(managed, &change, None);
+    hand_over(managed, &change);
     let taken = change.modified.union(&change.added).difference(&never_owned());
     if !taken.is_empty() {
         let Write { manager, api_version, subresource, now, .. } = *write;

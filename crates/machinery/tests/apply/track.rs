@@ -175,6 +175,31 @@ fn old_updaters_become_one() {
 }
 
 #[test]
+fn forgotten_managers_keep_their_fields_whatever_the_order() {
+    // The collective entry is not the oldest, and there are two versions.
+    let names = ["old", "ancient-changes", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10"];
+    let mut new = super::bench::with_spec(json!({"tags": {}}));
+    let entries = names.iter().enumerate().map(|(i, name)| {
+        new["spec"]["tags"][format!("k{i}")] = json!("v");
+        let version = if i % 5 == 3 { "example.org/v2" } else { super::bench::VERSION };
+        json!({"manager": name, "operation": "Update", "apiVersion": version,
+            "time": format!("2023-01-01T00:00:{i:02}Z"), "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:tags": {format!("f:k{i}"): {}}}}})
+    });
+    let entries: Value = entries.collect();
+    new["metadata"]["managedFields"] = entries;
+    let mut b = Bench::new();
+    b.live = Some(new);
+    let mut new = b.object().clone();
+    new["spec"]["replicas"] = json!(1);
+    b.put("me", new);
+    assert_eq!(b.managers().len(), 10);
+    assert_eq!(b.managed().all_fields().len(), 12);
+    assert_eq!(b.updated("old"), [".tags.k0"]);
+    assert_eq!(b.updated("ancient-changes"), [".tags.k1", ".tags.k2", ".tags.k4"]);
+}
+
+#[test]
 fn a_schema_that_became_atomic_is_obeyed() {
     let mut b = Bench::new();
     b.apply("one", json!({"name": "x"}));
