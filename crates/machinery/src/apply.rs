@@ -102,14 +102,15 @@ pub fn apply(request: ApplyRequest<'_>) -> ApiResult<Value> {
     let mut merged = match &before {
         Some(before) => {
             let owned = managed.all_fields().union(&wanted);
-            let left = without_dropped(place, &merged, &before.fields, &owned);
+            let last = before.fields.recursive_difference(write.ignored);
+            let left = without_dropped(place, &merged, &last, &owned);
             // An empty list is owned by nobody and may have gone with what it was in.
             merge::merge(place, &left, &config)
         }
         None => merged,
     };
 
-    let change = Comparison::of(write.schema, &old, &merged).without(write.ignored);
+    let change = Comparison::of(write.schema, &old, &merged);
     if !force {
         refuse(&conflicts(&managed, &change), live, &write)?;
     }
@@ -189,5 +190,7 @@ fn without_dropped(place: Place<'_>, merged: &Value, last: &FieldSet, owned: &Fi
     // what is then still gone only the applier's own really goes.
     let bare = remove(place, merged, &last);
     let bare = remove(place, merged, &all.difference(&held(&bare).union(&owned)));
-    remove(place, merged, &all.difference(&held(&bare)).intersection(&last))
+    let gone = all.difference(&held(&bare)).intersection(&last);
+    // (What is owned stays, even in a map that is itself nobody's.)
+    remove(place, merged, &gone.difference(&owned))
 }

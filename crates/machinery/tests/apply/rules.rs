@@ -367,3 +367,36 @@ fn an_applier_is_the_same_in_every_version() {
     config["spec"]["ports"] = json!([{"port": 1}]);
     b.try_apply("two", &config, false).unwrap();
 }
+
+#[test]
+fn entries_by_hand_are_honoured() {
+    let entry = |manager: &str, fields: Value| {
+        json!({"manager": manager, "operation": "Apply", "apiVersion": VERSION,
+            "fieldsType": "FieldsV1", "fieldsV1": fields})
+    };
+    // Two own a key, nobody owns the map around it; one of them also owns a status from the days
+    // when there was no endpoint for it.
+    let shared = json!({"f:free": {"f:m": {"f:x": {}}}});
+    let mut live = with_spec(json!({"free": {"m": {"x": 1}}}));
+    live["status"] = json!({"phase": "Up"});
+    live["metadata"]["managedFields"] = json!([
+        entry("one", json!({"f:spec": shared, "f:status": {"f:phase": {}}})),
+        entry("two", json!({"f:spec": shared})),
+    ]);
+    let mut b = Bench::new();
+    b.live = Some(live);
+    b.apply("one", json!({"name": "a"}));
+    assert_eq!(b.spec(), &json!({"name": "a", "free": {"m": {"x": 1}}}));
+    assert_eq!(b.object()["status"], json!({"phase": "Up"}));
+    assert_eq!(b.applied("one"), [".name"]);
+    assert_eq!(b.applied("two"), [".free.m.x"]);
+}
+
+#[test]
+fn empty_lists_come_and_go_but_have_no_owner() {
+    let mut b = Bench::new();
+    b.apply("one", json!({"list": [{"name": "a"}], "set": ["x"]}));
+    b.apply("one", json!({"list": [], "set": []}));
+    assert_eq!(b.spec(), &json!({"list": [], "set": []}));
+    assert!(b.managers().is_empty());
+}
