@@ -1,5 +1,7 @@
 //! Keyed lists and sets.
 
+use landbridge_machinery::apply::FieldSet;
+use landbridge_machinery::schema::Schema;
 use serde_json::{Value, json};
 
 use super::bench::Bench;
@@ -180,4 +182,39 @@ fn repeated_live_elements_are_one_whole() {
     );
     b.force("one", json!({"list": [{"name": "x", "value": 1}]}));
     assert_eq!(b.spec()["list"], json!([{"name": "x", "value": 1}]));
+}
+
+#[test]
+fn built_in_kinds_say_it_in_the_words_of_the_strategic_patch() {
+    let list = |item: Value| json!({"type": "array", "items": item, "x-kubernetes-patch-strategy": "merge"});
+    let mut keyed = list(json!({"$ref": "#/definitions/Item"}));
+    keyed["x-kubernetes-patch-merge-key"] = json!("name");
+    let definitions = [
+        (
+            "Root",
+            json!({"type": "object", "properties": {
+                "keyed": keyed,
+                "set": list(json!({"type": "string"})),
+                "plain": {"type": "array", "items": {"type": "string"}},
+            }}),
+        ),
+        (
+            "Item",
+            json!({"type": "object", "properties": {
+                "name": {"type": "string"}, "value": {"type": "integer"},
+            }}),
+        ),
+    ];
+    let definitions =
+        definitions.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let schema = Schema::from_definitions("Root", &definitions).unwrap();
+    let object = json!({"keyed": [{"name": "a", "value": 1}], "set": ["x"], "plain": ["y"]});
+    assert_eq!(
+        FieldSet::of(&schema, &object).to_json(),
+        json!({
+            "f:keyed": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:value": {}}},
+            "f:plain": {},
+            "f:set": {"v:\"x\"": {}},
+        })
+    );
 }
