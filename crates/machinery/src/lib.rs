@@ -14,10 +14,12 @@
 //! | [`names`] | which names are allowed |
 //! | [`schema`] | structural schemas: validate, prune, default |
 //! | [`patch`] | JSON patch, merge patch, strategic merge patch |
+//! | [`apply`] | server-side apply: merging by owner, `managedFields` |
 //! | [`selector`] | label and field selectors |
 //! | [`table`] | columns, the JSONPath dialect, ages |
 //! | [`hooks`] | what a kind may bring of its own |
 
+pub mod apply;
 pub mod decode;
 pub mod field;
 pub mod gvk;

@@ -113,6 +113,16 @@ impl<'a> NodeRef<'a> {
         self.node().nullable
     }
 
+    /// `null` may not stand here, or means the same as nothing.
+    pub fn refuses_null(self) -> bool {
+        self.node().refuses_null()
+    }
+
+    /// `additionalProperties: true`: a map that takes any key with any value.
+    pub fn takes_any_key(self) -> bool {
+        self.node().additional == Additional::Any
+    }
+
     /// `x-kubernetes-preserve-unknown-fields`.
     pub fn is_preserve_unknown(self) -> bool {
         self.node().extensions.preserve_unknown
