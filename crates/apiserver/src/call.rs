@@ -94,7 +94,8 @@ impl SystemRequest {
     /// A request of one of the server's own components.
     pub fn new(component: &str, target: Target) -> Self {
         let identity = Identity::system(component);
-        Self { target, query: Query::default(), headers: HeaderMap::new(), identity }
+        let query = Query { field_manager: component.to_owned(), ..Query::default() };
+        Self { target, query, headers: HeaderMap::new(), identity }
     }
 
     /// The call, in the stored version.

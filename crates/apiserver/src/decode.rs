@@ -98,7 +98,7 @@ fn first_line(message: &str) -> String {
 }
 
 /// Path and body must speak of the same kind; built-in kinds may leave it out.
-fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
+pub fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
     let expected_version = call.resource.api_version(&call.version().name);
     for (field, expected) in [("apiVersion", &expected_version), ("kind", &call.resource.kind)] {
         match value[field].as_str() {

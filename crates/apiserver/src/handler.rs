@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use jiff::Timestamp;
+use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
@@ -18,11 +19,11 @@ use crate::meta::Entry;
 use crate::negotiate::{self, Encoding};
 use crate::path::{self, ApiPath, Target};
 use crate::present::{Include, View};
-use crate::query::Query;
+use crate::query::{Query, invalid_option};
 use crate::registry::Resource;
 use crate::select::Selection;
 use crate::server::{ApiServer, Inner};
-use crate::write::{Outcome, create, delete, patch, scale, update};
+use crate::write::{Outcome, apply, create, delete, patch, scale, update};
 use crate::{convert, documents, list, reply, watch};
 
 impl ApiServer {
@@ -255,6 +256,17 @@ async fn patch_object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response<B
             return Ok(reply::value(StatusCode::OK, &scale, encoding, call.headers));
         }
         _ => {}
+    }
+    if negotiate::content_type(call.headers) == apply::MEDIA_TYPE {
+        let (applied, created) = apply::apply(call, bytes).await?;
+        return outcome(call, if created { StatusCode::CREATED } else { StatusCode::OK }, applied);
+    }
+    if call.query.force {
+        let error = FieldError::forbidden(
+            &FieldPath::new("force"),
+            "may not be specified for non-apply patch",
+        );
+        return Err(invalid_option("PatchOptions", error));
     }
     let patched = patch::patch(call, bytes).await?;
     outcome(call, StatusCode::OK, patched)

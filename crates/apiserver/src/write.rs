@@ -2,8 +2,10 @@
 //! value and hands it to the store with the revision it was computed from; when somebody else was
 //! faster, it starts over or says so.
 
+pub mod apply;
 pub mod create;
 pub mod delete;
+mod ownership;
 pub mod patch;
 pub mod scale;
 pub mod update;
@@ -155,9 +157,7 @@ fn carry_over(old: &Value, new: &mut Value) {
             value => object::set_meta(new, field, value.clone()),
         }
     }
-    for field in ["selfLink", "managedFields"] {
-        object::clear_meta(new, field);
-    }
+    object::clear_meta(new, "selfLink");
     drop_empty(new);
 }
 

@@ -1,10 +1,12 @@
 //! POST: a new object.
 
+use landbridge_machinery::apply::track_update;
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::Expect;
 use serde_json::{Value, json};
 
+use super::ownership::Writer;
 use super::{Outcome, PutError, drop_empty, put};
 use crate::call::Call;
 use crate::namespaces;
@@ -24,12 +26,20 @@ pub async fn create(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
     if call.version().status {
         object.as_object_mut().map(|fields| fields.remove("status"));
     }
-    create_object(call, object).await
+    object::clear_meta(&mut object, "managedFields");
+    create_object(call, object, false).await
 }
 
-/// Creates an object that was decoded already (create on update).
-pub async fn create_object(call: &mut Call<'_>, mut object: Value) -> ApiResult<Outcome> {
+/// Creates an object that was decoded already; `owned` when its managed fields are right.
+pub async fn create_object(
+    call: &mut Call<'_>,
+    mut object: Value,
+    owned: bool,
+) -> ApiResult<Outcome> {
     place(call, &mut object)?;
+    if !owned {
+        track_update(None, &mut object, &Writer::of(call).write(&call.version().schema));
+    }
     let (resource, version) = (std::sync::Arc::clone(&call.resource), call.version);
     if call.resource.terminating {
         return Err(ApiError::new(
@@ -108,13 +118,7 @@ fn place(call: &Call<'_>, object: &mut Value) -> ApiResult<()> {
 
 /// What the server alone decides.
 fn stamp(call: &Call<'_>, object: &mut Value) {
-    for field in [
-        "selfLink",
-        "managedFields",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-    ] {
+    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
         object::clear_meta(object, field);
     }
     object::set_meta(object, "uid", chance::uid());

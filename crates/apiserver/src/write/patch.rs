@@ -7,7 +7,7 @@ use landbridge_machinery::patch;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
 
-use super::{ATTEMPTS, Outcome, PutError, gave_up, update};
+use super::{ATTEMPTS, Outcome, PutError, apply, gave_up, update};
 use crate::call::Call;
 use crate::{convert, decode, negotiate};
 
@@ -22,8 +22,8 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
     if ![JSON_PATCH, MERGE_PATCH, STRATEGIC].contains(&kind.as_str())
         || (custom && kind == STRATEGIC)
     {
-        let accepted: &[&str] =
-            if custom { &[JSON_PATCH, MERGE_PATCH] } else { &[JSON_PATCH, MERGE_PATCH, STRATEGIC] };
+        let all = [JSON_PATCH, MERGE_PATCH, apply::MEDIA_TYPE, STRATEGIC];
+        let accepted = if custom { &all[..3] } else { &all };
         return Err(ApiError::unsupported_media_type(&kind, accepted));
     }
     let patch: Value = serde_json::from_slice(bytes)
@@ -32,7 +32,7 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
         let snapshot = call.server.store.snapshot();
         let Some(entry) = snapshot.get(&call.key()).cloned() else { return Err(call.not_found()) };
         let before = convert::value(&call.resource, call.version(), &entry);
-        let mut object = apply(call, &kind, &before, &patch)?;
+        let mut object = patched(call, &kind, &before, &patch)?;
         immutable(call, &before, &object)?;
         let pinned = object::resource_version(&object) != entry.revision.to_string();
         if pinned {
@@ -41,7 +41,7 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
         }
         decode::conform(call, &mut object, Vec::new())
             .map_err(|error| not_conforming(&patch, &error))?;
-        match update::replace(call, &entry, object).await {
+        match update::replace(call, &entry, object, false).await {
             Ok(outcome) => return Ok(outcome),
             Err(PutError::Refused(error)) => return Err(error),
             Err(PutError::Lost) => call.warnings.clear(),
@@ -50,7 +50,7 @@ pub async fn patch(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Outcome> {
     gave_up(&call.resource, call.name())
 }
 
-fn apply(call: &Call<'_>, kind: &str, before: &Value, patch: &Value) -> ApiResult<Value> {
+fn patched(call: &Call<'_>, kind: &str, before: &Value, patch: &Value) -> ApiResult<Value> {
     match kind {
         JSON_PATCH => patch::json_patch(before, patch),
         MERGE_PATCH => {

@@ -45,7 +45,7 @@ pub async fn write(call: &mut Call<'_>, bytes: &[u8], is_patch: bool) -> ApiResu
             })?,
         };
         set(&mut object, &paths.spec_replicas, replicas.into());
-        match update::replace(call, &entry, object).await {
+        match update::replace(call, &entry, object, false).await {
             Ok(Outcome::Stored(entry)) => return read(call, &entry),
             Ok(Outcome::Shown(object)) => return Ok(scale_of(&object, &paths)),
             Err(PutError::Refused(error)) => return Err(error),

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use landbridge_machinery::apply::{keep_times, track_update};
 use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::Expect;
 use serde_json::Value;
 
+use super::ownership::Writer;
 use super::{
     ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, put, remove, wish_changed,
 };
@@ -41,7 +43,9 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
             {
                 let mut object = object;
                 object::set_meta(&mut object, "name", call.name().to_owned());
-                return create::create_object(call, object).await.map(|outcome| (outcome, true));
+                return create::create_object(call, object, false)
+                    .await
+                    .map(|outcome| (outcome, true));
             }
             return Err(call.not_found());
         };
@@ -53,7 +57,7 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
             );
             return Err(ApiError::invalid(&call.resource.group_kind(), call.name(), &[error]));
         }
-        match replace(call, &entry, object.clone()).await {
+        match replace(call, &entry, object.clone(), false).await {
             Err(PutError::Lost) if given.is_empty() => {}
             Err(PutError::Lost) => return gave_up(&call.resource, call.name()),
             Err(PutError::Refused(error)) => return Err(error),
@@ -63,44 +67,32 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
     gave_up(&call.resource, call.name())
 }
 
-/// Puts `object` (in the client's version) in the place of `entry`.
+/// Puts `object` (in the client's version) in the place of `entry`; `owned` when its managed fields
+/// are right already.
 pub async fn replace(
     call: &mut Call<'_>,
     entry: &Arc<Entry>,
-    mut object: Value,
+    object: Value,
+    owned: bool,
 ) -> Result<Outcome, PutError> {
     let resource = Arc::clone(&call.resource);
+    let version = &resource.versions[call.version];
     let old = meta::parse(entry);
     preconditions(call, &object, entry, &old).map_err(PutError::Refused)?;
-    let version = &resource.versions[call.version];
+    let live = convert::value(&resource, version, entry);
+    let mut new = within_endpoint(call, &live, object);
+    carry_over(&live, &mut new);
+    if !owned {
+        track_update(Some(&live), &mut new, &Writer::of(call).write(&version.schema));
+    }
     if call.version != resource.storage && resource.strategy.enforce_schema {
-        let shown = convert::value(&resource, version, entry);
-        let errors = version.schema.validate(&object, Some(&shown));
+        let errors = version.schema.validate(&new, Some(&live));
         if !errors.is_empty() {
-            return Err(PutError::Refused(ApiError::invalid(
-                &resource.group_kind(),
-                call.name(),
-                &errors,
-            )));
+            let error = ApiError::invalid(&resource.group_kind(), call.name(), &errors);
+            return Err(PutError::Refused(error));
         }
     }
-    convert::to_storage(&resource, version, &mut object).map_err(PutError::Refused)?;
-    let mut new = match call.target.subresource.as_deref() {
-        Some("status") => with_status_of(&old, &object),
-        Some("finalize") => with_finalizers_of(&old, &object),
-        _ if resource.group.is_empty() && resource.kind == "Namespace" => {
-            // What a namespace waits for is said through `finalize` only.
-            keep_status(&old, &mut object);
-            object["spec"] = old["spec"].clone();
-            object
-        }
-        _ if version.status => {
-            keep_status(&old, &mut object);
-            object
-        }
-        _ => object,
-    };
-    carry_over(&old, &mut new);
+    convert::to_storage(&resource, version, &mut new).map_err(PutError::Refused)?;
     admission::admit(call, &mut new, Some(&old)).map_err(PutError::Refused)?;
     crate::crd::check_schemas(&resource, &new).map_err(PutError::Refused)?;
     let claim =
@@ -112,6 +104,7 @@ pub async fn replace(
         object::set_meta(&mut new, "resourceVersion", entry.revision.to_string());
         return Ok(Outcome::Shown(new));
     }
+    keep_times(&old, &mut new);
     if !differs(&old, &new) {
         return Ok(Outcome::Stored(Arc::clone(entry)));
     }
@@ -124,6 +117,26 @@ pub async fn replace(
         put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new).await?;
     claim.keep();
     Ok(Outcome::Stored(stored))
+}
+
+/// Each endpoint writes its part of the object; the rest stays what it is.
+fn within_endpoint(call: &Call<'_>, live: &Value, mut object: Value) -> Value {
+    match call.target.subresource.as_deref() {
+        Some("status") => with_status_of(live, &object),
+        Some("finalize") => with_finalizers_of(live, &object),
+        _ if call.resource.group.is_empty() && call.resource.kind == "Namespace" => {
+            // What a namespace waits for is said through `finalize` only.
+            keep_status(live, &mut object);
+            object["spec"] = live["spec"].clone();
+            object
+        }
+        _ => {
+            if call.version().status {
+                keep_status(live, &mut object);
+            }
+            object
+        }
+    }
 }
 
 /// The last finalizer is gone: the object goes with it.
