@@ -3,7 +3,7 @@
 # Variables: ARGS="…"            more words for `landbridge up` (make run)
 #            BENCH_KUBECONFIG=F  a second server to measure beside ours (make bench)
 #            BENCH_ARGS="…"      more words for landbridge-bench
-#            SOAK_MINUTES=20     how long make soak goes on
+#            SOAK_ROUNDS=50      how many rounds make soak plays
 #            RINGS="lint unit"   only these rings (make test)
 
 SHELL := /bin/bash
@@ -14,7 +14,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 ARGS ?=
 BENCH_KUBECONFIG ?=
 BENCH_ARGS ?=
-SOAK_MINUTES ?= 20
+SOAK_ROUNDS ?= 50
 RINGS ?=
 
 .PHONY: help
@@ -32,8 +32,8 @@ test: ## every ring of tests; the last lines say what was skipped and why
 	@scripts/test $(RINGS)
 
 .PHONY: soak
-soak: ## kill -9 rounds for SOAK_MINUTES minutes (20)
-	@scripts/soak "$(SOAK_MINUTES)"
+soak: ## SOAK_ROUNDS (50) rounds of kill -9, against the store and the whole server
+	@scripts/soak "$(SOAK_ROUNDS)"
 
 .PHONY: bench
 bench: ## rates, latencies, CPU and memory of a release build
