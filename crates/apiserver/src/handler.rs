@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use landbridge_machinery::field::{FieldError, FieldPath};
@@ -93,6 +93,8 @@ where
         warnings: Vec::new(),
     };
     call.check_scope()?;
+    let watching = head.method == Method::GET && (query.watch || target.watch);
+    let _place = if watching { None } else { Some(server.gates.request()?) };
     call.warnings.extend(call.version().deprecation.clone());
     let bytes =
         if matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE) {
@@ -209,8 +211,12 @@ fn open_watch(call: &Call<'_>) -> ApiResult<Response<Body>> {
     let (view, _) = view(call, true)?;
     let selection = Selection::new(&call.resource, call.version, call.target, call.query)?;
     let stopping = call.server.stopping.subscribe();
+    let place = call.server.gates.watch()?;
     let body = match watch::open(&call.server.store, selection, view, call.query, stopping) {
-        Ok(stream) => Body::stream(stream),
+        // The place is free again when the client hangs up and the stream is dropped.
+        Ok(stream) => Body::stream(stream.inspect(move |_| {
+            let _held = &place;
+        })),
         // Clients expect an expired watch to begin and then to say so.
         Err(error) if error.code == 410 => Body::whole(watch::error_frame(&error)),
         Err(error) => return Err(error),

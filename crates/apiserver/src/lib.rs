@@ -25,9 +25,11 @@ mod crd;
 mod decode;
 mod discovery;
 mod documents;
+mod events_ttl;
 mod gc;
 mod handler;
 mod identity;
+mod limits;
 mod list;
 mod meta;
 mod metadata;
@@ -49,6 +51,7 @@ mod write;
 
 pub use body::Body;
 pub use identity::Identity;
+pub use limits::Limits;
 pub use server::{ApiServer, CustomKind, Options, StartError, Stats};
 
 /// The Kubernetes version whose API is served, for example `v1.34`.

@@ -129,31 +129,46 @@ mod tests {
         }
     }
 
-    fn some(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
     #[test]
     fn objects_and_collections() {
         assert_eq!(target("/api/v1/namespaces"), ("namespaces".into(), None, None, None));
-        assert_eq!(target("/api/v1/namespaces/a"), ("namespaces".into(), None, some("a"), None));
+        assert_eq!(
+            target("/api/v1/namespaces/a"),
+            ("namespaces".into(), None, Some("a".to_owned()), None)
+        );
         assert_eq!(
             target("/api/v1/namespaces/a/finalize"),
-            ("namespaces".into(), None, some("a"), some("finalize"))
+            ("namespaces".into(), None, Some("a".to_owned()), Some("finalize".to_owned()))
         );
-        assert_eq!(target("/api/v1/namespaces/a/pods"), ("pods".into(), some("a"), None, None));
+        assert_eq!(
+            target("/api/v1/namespaces/a/pods"),
+            ("pods".into(), Some("a".to_owned()), None, None)
+        );
         assert_eq!(
             target("/apis/apps/v1/namespaces/a/deployments/d/scale"),
-            ("deployments".into(), some("a"), some("d"), some("scale"))
+            (
+                "deployments".into(),
+                Some("a".to_owned()),
+                Some("d".to_owned()),
+                Some("scale".to_owned())
+            )
         );
         assert_eq!(
             target("/apis/x.io/v1/namespaces/a/status"),
-            ("status".into(), some("a"), None, None),
+            ("status".into(), Some("a".to_owned()), None, None),
         );
-        assert_eq!(target("/api/v1/nodes/n%2F1"), ("nodes".into(), None, some("n/1"), None));
+        assert_eq!(
+            target("/api/v1/nodes/n%2F1"),
+            ("nodes".into(), None, Some("n/1".to_owned()), None)
+        );
         assert_eq!(
             target("/api/v1/namespaces/a/pods/p/proxy/x/y"),
-            ("pods".into(), some("a"), some("p"), some("proxy/x/y"))
+            (
+                "pods".into(),
+                Some("a".to_owned()),
+                Some("p".to_owned()),
+                Some("proxy/x/y".to_owned())
+            )
         );
     }
 

@@ -14,10 +14,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::addresses::ServiceAddresses;
+use crate::limits::{Gates, Limits};
 use crate::meta::{self, Store};
 use crate::openapi::Documents;
 use crate::registry::{Registry, Resource};
-use crate::{bootstrap, builtin, crd, gc, namespaces};
+use crate::{bootstrap, builtin, crd, events_ttl, gc, namespaces};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -28,6 +29,10 @@ pub struct Options {
     pub service_cidrs: Vec<IpNet>,
     /// Certificate of the CA, published to every namespace as `kube-root-ca.crt`.
     pub ca_pem: Option<String>,
+    /// How much is taken on at once.
+    pub limits: Limits,
+    /// How many changes are kept for watches that resume and lists that go on.
+    pub history: usize,
 }
 
 impl Options {
@@ -37,7 +42,13 @@ impl Options {
         let v4 = IpNet::V4(ipnet::Ipv4Net::new_assert([10, 96, 0, 0].into(), 16));
         let v6 =
             IpNet::V6(ipnet::Ipv6Net::new_assert([0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0].into(), 108));
-        Self { dir: dir.into(), service_cidrs: vec![v4, v6], ca_pem: None }
+        Self {
+            dir: dir.into(),
+            service_cidrs: vec![v4, v6],
+            ca_pem: None,
+            limits: Limits::default(),
+            history: 100_000,
+        }
     }
 }
 
@@ -86,6 +97,8 @@ pub struct Inner {
     pub store: Store,
     /// Cluster IPs and node ports.
     pub addresses: ServiceAddresses,
+    /// Room for requests and watches.
+    pub gates: Gates,
     /// Set to `true` when the server stops: streams end.
     pub stopping: watch::Sender<bool>,
     /// Certificate of the CA, if there is one.
@@ -146,9 +159,10 @@ pub struct ApiServer {
 impl ApiServer {
     /// Opens the state, writes what every cluster has, and starts the server's own controllers.
     pub async fn open(options: Options) -> Result<Self, StartError> {
-        let dir = options.dir.clone();
+        let (dir, history) = (options.dir.clone(), options.history);
         let store: Store = tokio::task::spawn_blocking(move || {
-            landbridge_store::Store::open(&dir, landbridge_store::Options::default())
+            let kept = landbridge_store::Options { ring_events: history, ..Default::default() };
+            landbridge_store::Store::open(&dir, kept)
         })
         .await??;
         let builtins = builtin::resources();
@@ -158,6 +172,7 @@ impl ApiServer {
             published: ArcSwap::from_pointee(Published { registry, documents }),
             store,
             addresses: ServiceAddresses::new(options.service_cidrs),
+            gates: Gates::new(options.limits),
             stopping: watch::Sender::new(false),
             ca_pem: options.ca_pem,
             builtins,
@@ -181,6 +196,7 @@ impl ApiServer {
         tasks.spawn(crd::run(Arc::clone(&self.inner)));
         tasks.spawn(namespaces::run(Arc::clone(&self.inner)));
         tasks.spawn(gc::run(Arc::clone(&self.inner)));
+        tasks.spawn(events_ttl::run(Arc::clone(&self.inner)));
     }
 
     /// Serves these kinds from now on: creates or updates their CRDs and waits until each is

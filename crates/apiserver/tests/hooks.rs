@@ -1,6 +1,8 @@
 //! A kind with rules of its own: defaults, refusals across objects, conversion, columns. The same
 //! `Hooks` will stand behind real webhooks; here they run in process.
 
+#![allow(clippy::expect_used, clippy::panic)] // helpers of tests, outside of test functions
+
 use std::sync::Arc;
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};

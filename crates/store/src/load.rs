@@ -106,7 +106,7 @@ impl<M: Meta> Loaded<M> {
                 (EventKind::Put, Some(entry), prev)
             }
             Body::Delete(last) => {
-                let prev = self.state.remove(&*key);
+                let prev = self.state.remove(&key);
                 let last = last.map(Bytes::copy_from_slice);
                 let last = last.or_else(|| prev.as_ref().map(|p| p.value.clone()));
                 (EventKind::Delete, last.map(entry), prev)

@@ -56,7 +56,7 @@ impl<M> Past<M> {
         for event in undo {
             match &event.prev {
                 Some(prev) => state.insert(prev.clone()),
-                None => state.remove(&*event.key),
+                None => state.remove(&event.key),
             };
         }
         let snapshot = Snapshot::new(revision, state);

@@ -60,8 +60,7 @@ fn ignored(call: &Call<'_>) -> FieldSet {
             FieldSet::of_fields(&others)
         }
         Some("finalize") => FieldSet::of_fields(&["metadata", "status"]),
-        Some(_) => FieldSet::new(),
         None if call.version().status => FieldSet::of_fields(&["status"]),
-        None => FieldSet::new(),
+        _ => FieldSet::new(),
     }
 }
