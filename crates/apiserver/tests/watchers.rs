@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // helpers of tests, outside of test functions
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,6 +19,8 @@ const SLOW: usize = 50;
 const WRITES: usize = 300;
 /// Small enough that a watcher which does not read falls behind.
 const HISTORY: usize = 100;
+/// Writes in a row; less than the history, so that readers cannot fall behind within one.
+const BURST: usize = 50;
 
 struct Fixture {
     _dir: tempfile::TempDir,
@@ -51,7 +55,11 @@ impl Fixture {
 }
 
 /// Reads frames until `wanted` objects were seen, or the stream says no more.
-async fn read(mut body: Body, wanted: usize) -> (Vec<String>, Option<Value>) {
+async fn read(
+    mut body: Body,
+    wanted: usize,
+    seen: Arc<AtomicUsize>,
+) -> (Vec<String>, Option<Value>) {
     let (mut names, mut buffer) = (Vec::new(), Vec::new());
     while names.len() < wanted {
         let Some(Ok(frame)) = body.frame().await else { break };
@@ -63,6 +71,7 @@ async fn read(mut body: Body, wanted: usize) -> (Vec<String>, Option<Value>) {
                 return (names, Some(event["object"].clone()));
             }
             names.push(event["object"]["metadata"]["name"].as_str().expect("name").to_owned());
+            seen.fetch_add(1, Ordering::Relaxed);
         }
     }
     (names, None)
@@ -88,19 +97,25 @@ async fn a_thousand_watchers_slow_ones_among_them() {
     for _ in 0..SLOW {
         slow.push(fixture.watch().await);
     }
+    let seen = Arc::new(AtomicUsize::new(0));
     let mut readers = Vec::new();
     for _ in SLOW..WATCHERS {
-        readers.push(tokio::spawn(read(fixture.watch().await, WRITES)));
+        readers.push(tokio::spawn(read(fixture.watch().await, WRITES, Arc::clone(&seen))));
     }
-    let began = Instant::now();
-    for index in 0..WRITES {
-        fixture.write(index).await;
-        // In bursts no longer than the history: reading is the test, not the speed of two cores.
-        if index % (HISTORY / 2) == 0 {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut watched = Duration::ZERO;
+    for burst in 0..WRITES / BURST {
+        let began = Instant::now();
+        for index in 0..BURST {
+            fixture.write(burst * BURST + index).await;
+        }
+        watched += began.elapsed();
+        // Reading is the test, not the speed of the machine: whoever reads gets time to do so.
+        let all = (WATCHERS - SLOW) * (burst + 1) * BURST;
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while seen.load(Ordering::Relaxed) < all && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    let watched = began.elapsed();
 
     let expected: Vec<String> = (0..WRITES).map(|index| format!("c{index}")).collect();
     let all =
@@ -111,7 +126,7 @@ async fn a_thousand_watchers_slow_ones_among_them() {
         assert_eq!(names, expected, "every event once and in order");
     }
     for body in slow {
-        let (_, error) = read(body, WRITES).await;
+        let (_, error) = read(body, WRITES, Arc::default()).await;
         let error = error.expect("cut off");
         assert_eq!((&error["code"], &error["reason"]), (&json!(410), &json!("Expired")));
     }
