@@ -29,7 +29,7 @@ pub struct Parsed {
     /// The value; of a field that stands twice, the last one.
     pub value: Value,
     /// What stands twice, in words.
-    complaints: Vec<String>,
+    pub complaints: Vec<String>,
 }
 
 fn parse(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Parsed> {
@@ -139,21 +139,28 @@ pub fn conform(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> 
         return Err(cannot_be_handled(call, &go_like(error)));
     }
     metadata_types(call, value)?;
-    let unknown = schema.prune(value);
-    let complaints: Vec<String> =
-        unknown.iter().map(|field| format!("unknown field \"{field}\"")).chain(doubled).collect();
-    if !complaints.is_empty() {
-        match call.query.field_validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => call.warnings.extend(complaints),
-            FieldValidation::Strict => {
-                let why = format!("strict decoding error: {}", complaints.join(", "));
-                return Err(cannot_be_handled(call, &why));
-            }
-        }
-    }
+    drop_unknown(call, value, doubled)?;
     schema.prune_nulls(value);
     schema.apply_defaults(value);
+    Ok(())
+}
+
+/// Drops what the schema does not know, and says or refuses it as the client wishes.
+pub fn drop_unknown(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> ApiResult<()> {
+    let unknown = call.version().schema.prune(value);
+    let complaints: Vec<String> =
+        unknown.iter().map(|field| format!("unknown field \"{field}\"")).chain(doubled).collect();
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    match call.query.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => call.warnings.extend(complaints),
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return Err(cannot_be_handled(call, &why));
+        }
+    }
     Ok(())
 }
 

@@ -23,11 +23,12 @@ pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, boo
             FieldError::required(&FieldPath::new("fieldManager"), "is required for apply patch");
         return Err(invalid_option("PatchOptions", error));
     }
-    let mut config = decode::yaml(bytes)?.value;
+    let decode::Parsed { value: mut config, complaints } = decode::yaml(bytes)?;
     if !config.is_object() {
         return Err(decode::cannot_be_handled(call, "the configuration is no object"));
     }
     decode::check_kind(call, &mut config)?;
+    decode::drop_unknown(call, &mut config, complaints)?;
     place(call, &mut config)?;
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
@@ -43,7 +44,7 @@ pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, boo
             force: call.query.force,
             write: writer.write(&call.version().schema),
         };
-        let mut object = merge(request)?;
+        let mut object = merge(request).map_err(blame_the_client)?;
         decode::conform(call, &mut object, Vec::new())?;
         let Some(entry) = entry else {
             match first(call, object).await {
@@ -59,6 +60,11 @@ pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, boo
         }
     }
     gave_up(&call.resource, call.name())
+}
+
+/// Upstream answers 500 for a configuration that does not fit the schema; it is the client's to mend.
+fn blame_the_client(error: ApiError) -> ApiError {
+    if error.code == 500 { ApiError::bad_request(error.message) } else { error }
 }
 
 /// Name and namespace are those of the path.
