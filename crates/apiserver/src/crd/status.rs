@@ -1,5 +1,6 @@
 //! The status of a CRD: accepted names, conditions, stored versions.
 
+use landbridge_machinery::object;
 use serde_json::{Value, json};
 
 use crate::chance;
@@ -20,9 +21,9 @@ pub fn name_conflict(server: &Inner, crd: &Value) -> Option<(String, String)> {
     let spec = &crd["spec"];
     let (group, names) = (spec["group"].as_str()?, &spec["names"]);
     let registry = server.registry();
-    let others = registry
-        .all()
-        .filter(|r| r.group == group && r.plural != names["plural"].as_str().unwrap_or_default());
+    // Also a built-in resource of the very same name: its objects are not this CRD's to delete.
+    let others =
+        registry.all().filter(|r| r.group == group && r.crd_uid.as_deref() != Some(object::uid(crd)));
     for other in others {
         let resource_names: Vec<&str> = [other.plural.as_str(), other.singular.as_str()]
             .into_iter()
