@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::access::{Access, TokenKey};
 use crate::addresses::ServiceAddresses;
 use crate::meta::{self, Store};
 use crate::openapi::Documents;
@@ -28,6 +29,9 @@ pub struct Options {
     pub service_cidrs: Vec<IpNet>,
     /// Certificate of the CA, published to every namespace as `kube-root-ca.crt`.
     pub ca_pem: Option<String>,
+    /// Key that signs tokens of service accounts; made when the file is not there. By default it
+    /// stands in `dir`.
+    pub token_key: Option<PathBuf>,
 }
 
 impl Options {
@@ -37,7 +41,7 @@ impl Options {
         let v4 = IpNet::V4(ipnet::Ipv4Net::new_assert([10, 96, 0, 0].into(), 16));
         let v6 =
             IpNet::V6(ipnet::Ipv6Net::new_assert([0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0].into(), 108));
-        Self { dir: dir.into(), service_cidrs: vec![v4, v6], ca_pem: None }
+        Self { dir: dir.into(), service_cidrs: vec![v4, v6], ca_pem: None, token_key: None }
     }
 }
 
@@ -47,6 +51,9 @@ pub enum StartError {
     /// The state cannot be read.
     #[error("cannot open the state of the API server")]
     Store(#[from] landbridge_store::OpenError),
+    /// Tokens cannot be signed.
+    #[error(transparent)]
+    TokenKey(#[from] crate::pki::PkiError),
     /// The first objects could not be written.
     #[error("cannot write the first objects: {0}")]
     Bootstrap(#[from] ApiError),
@@ -84,6 +91,8 @@ pub struct Published {
 pub struct Inner {
     /// The objects.
     pub store: Store,
+    /// Who may do what.
+    pub access: Access,
     /// Cluster IPs and node ports.
     pub addresses: ServiceAddresses,
     /// Set to `true` when the server stops: streams end.
@@ -151,12 +160,14 @@ impl ApiServer {
             landbridge_store::Store::open(&dir, landbridge_store::Options::default())
         })
         .await??;
+        let key = options.token_key.unwrap_or_else(|| options.dir.join("service-account.key"));
         let builtins = builtin::resources();
         let registry = Arc::new(Registry::new(builtins.iter().cloned()));
         let documents = Documents::new(&registry, Arc::new(builtin::openapi_meta_definitions()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(Published { registry, documents }),
             store,
+            access: Access::new(TokenKey::ensure(&key)?),
             addresses: ServiceAddresses::new(options.service_cidrs),
             stopping: watch::Sender::new(false),
             ca_pem: options.ca_pem,

@@ -1,0 +1,141 @@
+//! Tokens of service accounts: what they claim, and whether that still holds.
+
+use http::HeaderMap;
+use jiff::Timestamp;
+use landbridge_machinery::object;
+use serde_json::{Value, json};
+
+use super::{request, subject};
+use crate::chance;
+use crate::identity::Identity;
+use crate::meta::{self, Snapshot};
+use crate::server::Inner;
+
+/// Who issues the tokens, and for whom they are unless they say otherwise.
+pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// What a token is asked to say.
+pub struct Grant<'a> {
+    /// The ServiceAccount.
+    pub account: &'a Value,
+    /// For whom it is.
+    pub audiences: &'a [String],
+    /// For how long.
+    pub seconds: i64,
+    /// Kind (`pod` or `secret`), name and uid of the object it ends with.
+    pub bound: Option<(&'static str, &'a str, &'a str)>,
+}
+
+impl Grant<'_> {
+    /// The claims, from now on.
+    pub fn claims(&self, now: Timestamp) -> Value {
+        let (namespace, name) = (object::namespace(self.account), object::name(self.account));
+        let begin = now.as_second();
+        let mut about = json!({
+            "namespace": namespace,
+            "serviceaccount": {"name": name, "uid": object::uid(self.account)},
+        });
+        if let Some((kind, name, uid)) = self.bound {
+            about[kind] = json!({"name": name, "uid": uid});
+        }
+        json!({
+            "iss": ISSUER,
+            "sub": subject::account_user(namespace, name),
+            "aud": self.audiences,
+            "iat": begin,
+            "nbf": begin,
+            "exp": begin.saturating_add(self.seconds),
+            "jti": chance::uid(),
+            "kubernetes.io": about,
+        })
+    }
+}
+
+/// The identity of a request by its bearer token.
+pub fn bearer(server: &Inner, headers: &HeaderMap) -> Option<Identity> {
+    let token = request::bearer_token(headers)?;
+    recognise(server, token, &[]).ok().map(|(identity, _)| identity)
+}
+
+/// Whose token this is, and for which of the audiences asked for it is good. Without any, it must
+/// be meant for this server.
+pub fn recognise(
+    server: &Inner,
+    token: &str,
+    audiences: &[String],
+) -> Result<(Identity, Vec<String>), &'static str> {
+    const INVALID: &str = "invalid bearer token";
+    let claims = server.access.tokens.claims(token).ok_or(INVALID)?;
+    let good_for: Vec<String> = strings(&claims["aud"])
+        .into_iter()
+        .filter(|own| match audiences {
+            [] => own == ISSUER,
+            asked => asked.contains(own),
+        })
+        .collect();
+    if claims["iss"] != ISSUER || good_for.is_empty() {
+        return Err("token audiences do not match");
+    }
+    let now = Timestamp::now().as_second();
+    let at = |claim: &str| claims[claim].as_i64();
+    if at("exp").is_none_or(|end| now >= end) {
+        return Err("service account token has expired");
+    }
+    if at("nbf").is_none_or(|begin| now < begin) {
+        return Err("service account token is not valid yet");
+    }
+    holder(&server.store.snapshot(), &claims).map(|identity| (identity, good_for)).ok_or(INVALID)
+}
+
+/// The account, if it and what the token is bound to are still the same objects.
+fn holder(snapshot: &Snapshot, claims: &Value) -> Option<Identity> {
+    let about = &claims["kubernetes.io"];
+    let namespace = about["namespace"].as_str()?;
+    let same = |plural: &str, of: &Value| {
+        let key = format!("/core/{plural}/{namespace}/{}", of["name"].as_str().unwrap_or_default());
+        let found = snapshot.get(&key).filter(|entry| !entry.meta.terminating());
+        found.is_some_and(|entry| of["uid"] == entry.meta.uid.as_str())
+    };
+    let account = &about["serviceaccount"];
+    let name = account["name"].as_str()?;
+    let user = subject::account_user(namespace, name);
+    if claims["sub"] != user.as_str() || !same("serviceaccounts", account) {
+        return None;
+    }
+    let mut identity = Identity {
+        user,
+        uid: account["uid"].as_str()?.to_owned(),
+        groups: subject::account_groups(namespace),
+        ..Identity::default()
+    };
+    let mut note = |key: &str, value: String| {
+        identity.extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value]);
+    };
+    if let Some(id) = claims["jti"].as_str() {
+        note("credential-id", format!("JTI={id}"));
+    }
+    for (kind, plural) in [("pod", "pods"), ("secret", "secrets")] {
+        let of = &about[kind];
+        if of.is_null() {
+            continue;
+        }
+        if !same(plural, of) {
+            return None;
+        }
+        if kind == "pod" {
+            note("pod-name", of["name"].as_str()?.to_owned());
+            note("pod-uid", of["uid"].as_str()?.to_owned());
+        }
+    }
+    Some(identity)
+}
+
+/// An object of the core group, as it is stored.
+pub fn stored(snapshot: &Snapshot, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+    snapshot.get(&format!("/core/{plural}/{namespace}/{name}")).map(|entry| meta::parse(entry))
+}
+
+/// A list of texts.
+pub fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
