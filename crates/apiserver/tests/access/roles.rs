@@ -1,0 +1,263 @@
+//! RBAC through the handler.
+
+use serde_json::json;
+
+use crate::world::{RBAC, SELF_ACCESS, Who, World, admin, bob, rule};
+
+#[tokio::test]
+async fn without_a_role_one_may_look_around_and_nothing_else() {
+    let world = World::new().await;
+    let table = [
+        ("GET /api", ""),
+        ("GET /api/v1", ""),
+        ("GET /apis", ""),
+        ("GET /apis/apps/v1", ""),
+        ("GET /version", ""),
+        ("GET /healthz", ""),
+        ("GET /readyz", ""),
+        ("GET /openapi/v3", ""),
+        ("GET /metrics", r#"forbidden: User "bob" cannot get path "/metrics""#),
+        ("POST /version", r#"forbidden: User "bob" cannot post path "/version""#),
+        ("GET /", r#"forbidden: User "bob" cannot get path "/""#),
+        (
+            "GET /api/v1/namespaces/default/pods",
+            r#"pods is forbidden: User "bob" cannot list resource "pods" in API group "" in the namespace "default""#,
+        ),
+        (
+            "GET /api/v1/namespaces/default/pods/x",
+            r#"pods "x" is forbidden: User "bob" cannot get resource "pods" in API group "" in the namespace "default""#,
+        ),
+        (
+            "GET /api/v1/pods",
+            r#"pods is forbidden: User "bob" cannot list resource "pods" in API group "" at the cluster scope"#,
+        ),
+        (
+            "GET /api/v1/pods?watch=true",
+            r#"pods is forbidden: User "bob" cannot watch resource "pods" in API group "" at the cluster scope"#,
+        ),
+        ("GET /api/v1/watch/pods", r#"pods is forbidden: User "bob" cannot watch resource "pods""#),
+        (
+            "GET /apis/apps/v1/namespaces/a/deployments/d/scale",
+            r#"deployments.apps "d" is forbidden: User "bob" cannot get resource "deployments/scale" in API group "apps" in the namespace "a""#,
+        ),
+        (
+            "GET /api/v1/namespaces/default",
+            r#"namespaces "default" is forbidden: User "bob" cannot get resource "namespaces" in API group "" in the namespace "default""#,
+        ),
+        ("GET /apis/no.such/v1/things", r#"things.no.such is forbidden: User "bob" cannot list"#),
+        ("DELETE /api/v1/namespaces/default/pods", r#"cannot deletecollection resource "pods""#),
+        ("OPTIONS /api/v1/namespaces/default/pods", "pods is forbidden"),
+    ];
+    for (what, refusal) in table {
+        let answer = world.send(&bob(), what, None).await;
+        match refusal {
+            "" => assert_eq!(answer.code, 200, "{what}: {answer:?}"),
+            refusal => answer.forbidden(refusal),
+        }
+        let stranger = world.send(&Who::Stranger, what, None).await;
+        stranger.refused(401, "Unauthorized");
+    }
+    // The body is not even looked at.
+    let path = "POST /api/v1/namespaces/default/configmaps";
+    world.send(&bob(), path, Some(&json!("no object"))).await.forbidden("cannot create resource");
+}
+
+#[tokio::test]
+async fn roles_take_effect_at_once_and_end_at_once() {
+    let world = World::new().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    world.config_map("default", "a").await;
+    world.get(&bob(), maps).await.forbidden("cannot list");
+    world.role("default", "reader", rule("", &["configmaps"], &["get", "list", "watch"])).await;
+    world.get(&bob(), maps).await.forbidden("cannot list");
+    world.bind("default", "Role", "reader", "bob").await;
+    world.get(&bob(), maps).await.ok();
+    world.get(&bob(), &format!("{maps}/a")).await.ok();
+    assert_eq!(world.get(&bob(), &format!("{maps}?watch=true")).await.code, 200);
+    world.get(&bob(), "/api/v1/configmaps").await.forbidden("at the cluster scope");
+    world.get(&bob(), "/api/v1/namespaces/kube-system/configmaps").await.forbidden("kube-system");
+    let map = json!({"metadata": {"name": "b"}});
+    world.post(&bob(), maps, &map).await.forbidden("cannot create");
+    let patch = json!({"data": {"k": "v"}});
+    world.send(&bob(), &format!("PATCH {maps}/a"), Some(&patch)).await.forbidden("cannot patch");
+    world.send(&bob(), &format!("DELETE {maps}/a"), None).await.forbidden("cannot delete");
+    let binding = format!("DELETE {RBAC}/namespaces/default/rolebindings/reader-bob");
+    world.send(&admin(), &binding, None).await.ok();
+    world.get(&bob(), maps).await.forbidden("cannot list");
+    // A binding to a role that is not there says so.
+    world.bind("default", "Role", "gone", "bob").await;
+    world
+        .get(&bob(), maps)
+        .await
+        .forbidden(r#": RBAC: role.rbac.authorization.k8s.io "gone" not found"#);
+}
+
+#[tokio::test]
+async fn names_and_subresources_are_rights_of_their_own() {
+    let world = World::new().await;
+    world.config_map("default", "a").await;
+    world.config_map("default", "b").await;
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["endpoints"], "verbs": ["update"]},
+    ]);
+    world.cluster_role("narrow", rules).await;
+    world.bind("", "ClusterRole", "narrow", "bob").await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    world.get(&bob(), &format!("{maps}/a")).await.ok();
+    world.get(&bob(), &format!("{maps}/b")).await.forbidden(r#"configmaps "b" is forbidden"#);
+    world.get(&bob(), maps).await.forbidden("cannot list");
+    let list = world.get(&bob(), &format!("{maps}?fieldSelector=metadata.name%3Da")).await.ok();
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1));
+    let selected = format!("{maps}?fieldSelector=metadata.name%3Db");
+    world.get(&bob(), &selected).await.forbidden("cannot list");
+    let pod = "/api/v1/namespaces/default/pods/x";
+    world.get(&bob(), pod).await.forbidden("cannot get");
+    assert_eq!(world.get(&bob(), &format!("{pod}/status")).await.code, 404);
+    // PUT of something that is not there creates it, and that is another right.
+    let endpoints = json!({"metadata": {"name": "new"}});
+    let put = "PUT /api/v1/namespaces/default/endpoints/new";
+    world.send(&bob(), put, Some(&endpoints)).await.forbidden("cannot create resource");
+    world.send(&admin(), put, Some(&endpoints)).await.ok();
+    world.send(&bob(), put, Some(&endpoints)).await.ok();
+}
+
+#[tokio::test]
+async fn the_usual_roles_add_up() {
+    let world = World::new().await;
+    for role in ["view", "edit", "admin"] {
+        world.bind("default", "ClusterRole", role, role).await;
+    }
+    world.bind("", "ClusterRole", "cluster-admin", "root").await;
+    let allowed =
+        async |user: &'static str, verb: &str, group: &str, resource: &str, namespace: &str| {
+            let review = json!({"spec": {"resourceAttributes":
+            {"verb": verb, "group": group, "resource": resource, "namespace": namespace}}});
+            world.post(&Who::As(user, &[]), SELF_ACCESS, &review).await.ok()["status"]["allowed"]
+                == true
+        };
+    let rbac = "rbac.authorization.k8s.io";
+    // user, verb, group, resource: in the namespace
+    let table = [
+        ("view", "list", "apps", "deployments", true),
+        ("view", "get", "", "secrets", false),
+        ("view", "create", "", "pods", false),
+        ("edit", "list", "apps", "deployments", true),
+        ("edit", "get", "", "secrets", true),
+        ("edit", "create", "", "pods", true),
+        ("edit", "create", rbac, "roles", false),
+        ("admin", "get", "", "secrets", true),
+        ("admin", "create", rbac, "roles", true),
+        ("admin", "list", "", "nodes", false),
+        ("root", "list", "", "nodes", true),
+    ];
+    for (user, verb, group, resource, wanted) in table {
+        let found = allowed(user, verb, group, resource, "default").await;
+        assert_eq!(found, wanted, "{user} {verb} {resource}");
+        if user != "root" {
+            assert!(!allowed(user, verb, group, resource, "kube-system").await, "{user} elsewhere");
+        }
+    }
+    // A new role with the label is part of the sum at once.
+    let role = json!({
+        "metadata": {"name": "more", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+        "rules": rule("ex.org", &["things"], &["get"]),
+    });
+    world.make(&format!("{RBAC}/clusterroles"), role).await;
+    for user in ["view", "edit", "admin"] {
+        assert!(allowed(user, "get", "ex.org", "things", "default").await, "{user}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_grants_what_he_does_not_have() {
+    let world = World::new().await;
+    world.bind("default", "ClusterRole", "admin", "bob").await;
+    let roles = format!("{RBAC}/namespaces/default/roles");
+    let bindings = format!("{RBAC}/namespaces/default/rolebindings");
+    let role = |name: &str, rules| json!({"metadata": {"name": name}, "rules": rules});
+    let binding = |name: &str, kind: &str| {
+        json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"kind": "User", "name": "eve"}],
+        })
+    };
+    // What he has, he may give; in his namespace.
+    world.post(&bob(), &roles, &role("fine", rule("", &["pods"], &["get"]))).await.ok();
+    world.post(&bob(), &bindings, &binding("fine", "Role")).await.ok();
+    world.post(&bob(), &bindings, &binding("view", "ClusterRole")).await.ok();
+    world.post(&bob(), &roles, &role("more", rule("", &["nodes"], &["get", "list"]))).await.forbidden(
+        "roles.rbac.authorization.k8s.io \"more\" is forbidden: user \"bob\" (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\" \"list\"]}",
+    );
+    world
+        .post(&bob(), &bindings, &binding("cluster-admin", "ClusterRole"))
+        .await
+        .forbidden("not currently held");
+    let grown = json!({"rules": rule("*", &["*"], &["*"])});
+    let patch = format!("PATCH {roles}/fine");
+    world.send(&bob(), &patch, Some(&grown)).await.forbidden("not currently held");
+    let put = format!("PUT {roles}/new");
+    let everything = role("new", rule("*", &["*"], &["*"]));
+    world.send(&bob(), &put, Some(&everything)).await.forbidden("not currently held");
+    // Sums can gather anything.
+    world
+        .cluster_role("author", rule("rbac.authorization.k8s.io", &["clusterroles"], &["*"]))
+        .await;
+    world.bind("", "ClusterRole", "author", "ann").await;
+    // `*` contains escalate.
+    let ann = Who::As("ann", &[]);
+    world
+        .post(&ann, &format!("{RBAC}/clusterroles"), &role("all", rule("*", &["*"], &["*"])))
+        .await
+        .ok();
+    world
+        .cluster_role("writer", rule("rbac.authorization.k8s.io", &["clusterroles"], &["create"]))
+        .await;
+    world.bind("", "ClusterRole", "writer", "eva").await;
+    let eva = Who::As("eva", &[]);
+    let sum = json!({"metadata": {"name": "sum"}, "rules": [],
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}});
+    world.post(&eva, &format!("{RBAC}/clusterroles"), &sum).await.forbidden("aggregationRule");
+    // With the verb `bind` a role may be given that one does not have.
+    let bind = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
+        "resourceNames": ["cluster-admin"], "verbs": ["bind"]}]);
+    world.cluster_role("binder", bind).await;
+    world.bind("default", "ClusterRole", "binder", "bob").await;
+    world.post(&bob(), &bindings, &binding("cluster-admin", "ClusterRole")).await.ok();
+}
+
+#[tokio::test]
+async fn impersonation_is_a_right() {
+    let world = World::new().await;
+    let who = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let seen = world.post(&Who::As("eve", &["dev", "ops"]), who, &json!({})).await.ok();
+    assert_eq!(
+        seen["status"]["userInfo"],
+        json!({"username": "eve", "groups": ["dev", "ops", "system:authenticated"]})
+    );
+    let account = Who::As("system:serviceaccount:default:default", &[]);
+    let seen = world.post(&account, who, &json!({})).await.ok();
+    assert_eq!(
+        seen["status"]["userInfo"]["groups"],
+        json!(["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"])
+    );
+    let send = async |user: &str, group: Option<&str>| {
+        let mut request = http::Request::get("/version").header("impersonate-user", user);
+        if let Some(group) = group {
+            request = request.header("impersonate-group", group);
+        }
+        let body = http_body_util::Full::new(bytes::Bytes::new());
+        let bob = landbridge_apiserver::Identity::new("bob", &[]);
+        world.server.handle(request.body(body).unwrap(), Some(&bob)).await.status().as_u16()
+    };
+    assert_eq!(send("eve", None).await, 403);
+    let eve = json!([{"apiGroups": [""], "resources": ["users"], "resourceNames": ["eve"], "verbs": ["impersonate"]}]);
+    world.cluster_role("eve", eve).await;
+    world.bind("", "ClusterRole", "eve", "bob").await;
+    assert_eq!(send("eve", None).await, 200);
+    assert_eq!(send("ann", None).await, 403);
+    assert_eq!(send("eve", Some("system:masters")).await, 403);
+    assert_eq!(send("", Some("system:masters")).await, 400);
+}
