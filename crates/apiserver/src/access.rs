@@ -12,6 +12,7 @@
 //! changed. Whether one did is told by how many there are and the newest revision among them, so a
 //! change counts for the first request that can see it.
 
+mod aggregate;
 mod defaults;
 mod escalation;
 mod impersonate;
@@ -19,6 +20,7 @@ mod key;
 mod node;
 mod request;
 mod reviews;
+mod secret_tokens;
 mod subject;
 mod token;
 mod token_request;
@@ -37,10 +39,12 @@ use crate::identity::Identity;
 use crate::meta::{self, Snapshot};
 use crate::server::Inner;
 
+pub use aggregate::run as aggregate;
 pub use defaults::write as write_defaults;
 pub use key::TokenKey;
 pub use request::authorize as authorize_request;
 pub use reviews::answer as review;
+pub use secret_tokens::run as secret_tokens;
 pub use token::bearer;
 pub use token_request::answer as token;
 

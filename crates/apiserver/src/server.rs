@@ -18,7 +18,7 @@ use crate::addresses::ServiceAddresses;
 use crate::meta::{self, Store};
 use crate::openapi::Documents;
 use crate::registry::{Registry, Resource};
-use crate::{bootstrap, builtin, crd, gc, namespaces};
+use crate::{access, bootstrap, builtin, crd, gc, namespaces};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -192,6 +192,8 @@ impl ApiServer {
         tasks.spawn(crd::run(Arc::clone(&self.inner)));
         tasks.spawn(namespaces::run(Arc::clone(&self.inner)));
         tasks.spawn(gc::run(Arc::clone(&self.inner)));
+        tasks.spawn(access::aggregate(Arc::clone(&self.inner)));
+        tasks.spawn(access::secret_tokens(Arc::clone(&self.inner)));
     }
 
     /// Serves these kinds from now on: creates or updates their CRDs and waits until each is

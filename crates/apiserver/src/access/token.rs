@@ -139,3 +139,44 @@ pub fn stored(snapshot: &Snapshot, plural: &str, namespace: &str, name: &str) ->
 pub fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::{ApiServer, Options};
+
+    #[tokio::test]
+    async fn tokens_have_their_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = ApiServer::open(Options::new(dir.path())).await.unwrap();
+        let inner = &server.inner;
+        crate::bootstrap::furnish(inner, "default").await.unwrap();
+        let account = stored(&inner.store.snapshot(), "serviceaccounts", "default", "default");
+        let account = account.expect("account");
+        let audiences = [ISSUER.to_owned()];
+        let grant = Grant { account: &account, audiences: &audiences, seconds: 600, bound: None };
+        let now = Timestamp::now();
+        let at = |seconds: i64| Timestamp::from_second(now.as_second() + seconds).unwrap();
+        let said = |claims: &Value| {
+            let token = inner.access.tokens.sign(claims).expect("token");
+            recognise(inner, &token, &[]).map(|(identity, _)| identity.user)
+        };
+        let user = "system:serviceaccount:default:default".to_owned();
+        assert_eq!(said(&grant.claims(now)), Ok(user.clone()));
+        assert_eq!(said(&grant.claims(at(-590))), Ok(user));
+        assert_eq!(said(&grant.claims(at(-600))), Err("service account token has expired"));
+        assert_eq!(said(&grant.claims(at(60))), Err("service account token is not valid yet"));
+        for (claim, wrong) in [
+            ("iss", json!("somebody")),
+            ("sub", json!("system:serviceaccount:kube-system:default")),
+            ("exp", Value::Null),
+            ("nbf", json!("soon")),
+            ("kubernetes.io", json!({})),
+        ] {
+            let mut claims = grant.claims(now);
+            claims[claim] = wrong;
+            assert!(said(&claims).is_err(), "{claim}");
+        }
+        server.shutdown().await;
+    }
+}

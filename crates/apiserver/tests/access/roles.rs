@@ -261,3 +261,27 @@ async fn impersonation_is_a_right() {
     assert_eq!(send("eve", Some("system:masters")).await, 403);
     assert_eq!(send("", Some("system:masters")).await, 400);
 }
+
+#[tokio::test]
+async fn sums_show_their_rules() {
+    let world = World::new().await;
+    let view = format!("{RBAC}/clusterroles/view");
+    let shown = async || {
+        let mut role = world.get(&admin(), &view).await.ok();
+        for _ in 0..100 {
+            if role["rules"].to_string().contains("ex.org") {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            role = world.get(&admin(), &view).await.ok();
+        }
+        role["rules"].to_string()
+    };
+    let role = json!({
+        "metadata": {"name": "more", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+        "rules": rule("ex.org", &["things"], &["get"]),
+    });
+    world.make(&format!("{RBAC}/clusterroles"), role).await;
+    let rules = shown().await;
+    assert!(rules.contains("ex.org") && rules.contains("configmaps"), "{rules}");
+}

@@ -134,3 +134,35 @@ async fn tokens_outlive_a_restart() {
     let again = World { server, dir: world.dir };
     again.get(&token, "/version").await.ok();
 }
+
+#[tokio::test]
+async fn a_secret_that_names_an_account_gets_its_token() {
+    let world = World::new().await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let secret = json!({
+        "metadata": {"name": "robot", "annotations": {"kubernetes.io/service-account.name": "robot"}},
+        "type": "kubernetes.io/service-account-token",
+    });
+    world.make(secrets, secret).await;
+    world.account("default", "robot").await;
+    let path = format!("{secrets}/robot");
+    let mut data = Value::Null;
+    for _ in 0..100 {
+        data = world.get(&admin(), &path).await.ok()["data"].clone();
+        if data["token"].is_string() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let decode = |text: &Value| {
+        use base64::Engine as _;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_str().expect("text"));
+        String::from_utf8(bytes.expect("base64")).expect("text")
+    };
+    assert_eq!(decode(&data["namespace"]), "default");
+    let token = Who::Token(decode(&data["token"]));
+    let info = world.post(&token, WHO, &json!({})).await.ok();
+    assert_eq!(info["status"]["userInfo"]["username"], "system:serviceaccount:default:robot");
+    world.send(&admin(), &format!("DELETE {path}"), None).await.ok();
+    world.get(&token, "/version").await.refused(401, "Unauthorized");
+}

@@ -80,7 +80,7 @@ impl World {
         match who {
             Who::Known(known) => identity = Some(known.clone()),
             Who::Token(token) => {
-                request = request.header("authorization", format!("Bearer {token}"))
+                request = request.header("authorization", format!("Bearer {token}"));
             }
             Who::Stranger => {}
             Who::As(user, groups) => {
@@ -113,9 +113,8 @@ impl World {
     }
 
     /// Creates as the administrator.
-    #[track_caller]
-    pub fn make(&self, path: &str, body: Value) -> impl Future<Output = Value> {
-        async move { self.post(&admin(), path, &body).await.ok() }
+    pub async fn make(&self, path: &str, body: Value) -> Value {
+        self.post(&admin(), path, &body).await.ok()
     }
 
     pub async fn role(&self, namespace: &str, name: &str, rules: Value) {
