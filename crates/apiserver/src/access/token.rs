@@ -8,11 +8,15 @@ use serde_json::{Value, json};
 use super::{request, subject};
 use crate::chance;
 use crate::identity::Identity;
-use crate::meta::{self, Snapshot};
+use crate::meta::{self, Snapshot, Summary};
 use crate::server::Inner;
 
 /// Who issues the tokens, and for whom they are unless they say otherwise.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// How far clocks may go wrong, in seconds; and how long a token outlives an object whose time has
+/// come but that still exists.
+const LEEWAY: i64 = 60;
 
 /// What a token is asked to say.
 pub struct Grant<'a> {
@@ -81,19 +85,21 @@ pub fn recognise(
     if at("exp").is_none_or(|end| now >= end) {
         return Err("service account token has expired");
     }
-    if at("nbf").is_none_or(|begin| now < begin) {
+    if at("nbf").is_none_or(|begin| now + LEEWAY < begin) {
         return Err("service account token is not valid yet");
     }
-    holder(&server.store.snapshot(), &claims).map(|identity| (identity, good_for)).ok_or(INVALID)
+    holder(&server.store.snapshot(), &claims, now)
+        .map(|identity| (identity, good_for))
+        .ok_or(INVALID)
 }
 
 /// The account, if it and what the token is bound to are still the same objects.
-fn holder(snapshot: &Snapshot, claims: &Value) -> Option<Identity> {
+fn holder(snapshot: &Snapshot, claims: &Value, now: i64) -> Option<Identity> {
     let about = &claims["kubernetes.io"];
     let namespace = about["namespace"].as_str()?;
     let same = |plural: &str, of: &Value| {
         let key = format!("/core/{plural}/{namespace}/{}", of["name"].as_str().unwrap_or_default());
-        let found = snapshot.get(&key).filter(|entry| !entry.meta.terminating());
+        let found = snapshot.get(&key).filter(|entry| !has_ended(&entry.meta, now));
         found.is_some_and(|entry| of["uid"] == entry.meta.uid.as_str())
     };
     let account = &about["serviceaccount"];
@@ -128,6 +134,12 @@ fn holder(snapshot: &Snapshot, claims: &Value) -> Option<Identity> {
         }
     }
     Some(identity)
+}
+
+/// The time of its deletion has come. A pod that is told to stop needs its token until then.
+fn has_ended(meta: &Summary, now: i64) -> bool {
+    let end = meta.deletion_timestamp.as_deref().map(str::parse::<Timestamp>);
+    end.is_some_and(|end| end.map_or(true, |end| end.as_second() + LEEWAY < now))
 }
 
 /// An object of the core group, as it is stored.
@@ -165,7 +177,7 @@ mod tests {
         assert_eq!(said(&grant.claims(now)), Ok(user.clone()));
         assert_eq!(said(&grant.claims(at(-590))), Ok(user));
         assert_eq!(said(&grant.claims(at(-600))), Err("service account token has expired"));
-        assert_eq!(said(&grant.claims(at(60))), Err("service account token is not valid yet"));
+        assert_eq!(said(&grant.claims(at(120))), Err("service account token is not valid yet"));
         for (claim, wrong) in [
             ("iss", json!("somebody")),
             ("sub", json!("system:serviceaccount:kube-system:default")),
@@ -178,5 +190,23 @@ mod tests {
             assert!(said(&claims).is_err(), "{claim}");
         }
         server.shutdown().await;
+    }
+
+    #[test]
+    fn a_pod_that_stops_keeps_its_token_until_its_time_has_come() {
+        let end = |text: Option<&str>| Summary {
+            deletion_timestamp: text.map(str::to_owned),
+            ..Summary::default()
+        };
+        let now = "2030-01-01T00:10:00Z".parse::<Timestamp>().unwrap().as_second();
+        for (text, wanted) in [
+            (None, false),
+            (Some("2030-01-01T00:10:30Z"), false),
+            (Some("2030-01-01T00:09:30Z"), false),
+            (Some("2030-01-01T00:08:30Z"), true),
+            (Some("some day"), true),
+        ] {
+            assert_eq!(has_ended(&end(text), now), wanted, "{text:?}");
+        }
     }
 }

@@ -285,3 +285,29 @@ async fn sums_show_their_rules() {
     let rules = shown().await;
     assert!(rules.contains("ex.org") && rules.contains("configmaps"), "{rules}");
 }
+
+/// Many writers at a time: whoever changed a binding sees the change with the next request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_decision_is_older_than_the_last_write() {
+    let world = std::sync::Arc::new(World::new().await);
+    world.cluster_role("reader", rule("", &["configmaps"], &["list"])).await;
+    let tasks = (0..6).map(|number| {
+        let world = std::sync::Arc::clone(&world);
+        tokio::spawn(async move {
+            let user = format!("user-{number}");
+            let who = Who::Known(landbridge_apiserver::Identity::new(&user, &[]));
+            let path = format!("{RBAC}/clusterrolebindings/reader-{user}");
+            for round in 0..15 {
+                world.bind("", "ClusterRole", "reader", &user).await;
+                let answer = world.get(&who, "/api/v1/configmaps?limit=1").await;
+                assert_eq!(answer.code, 200, "{user} {round}");
+                world.send(&admin(), &format!("DELETE {path}"), None).await.ok();
+                let answer = world.get(&who, "/api/v1/configmaps?limit=1").await;
+                assert_eq!(answer.code, 403, "{user} {round}");
+            }
+        })
+    });
+    for task in futures::future::join_all(tasks).await {
+        task.expect("a task");
+    }
+}
