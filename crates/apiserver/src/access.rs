@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::identity::Identity;
-use crate::meta::{self, Snapshot};
+use crate::meta::{self, Entry, Snapshot};
 use crate::server::Inner;
 
 pub use aggregate::run as aggregate;
@@ -48,8 +48,14 @@ pub use secret_tokens::run as secret_tokens;
 pub use token::bearer;
 pub use token_request::answer as token;
 
-/// Where all roles and bindings stand in the store.
-const RBAC_PREFIX: &str = "/rbac.authorization.k8s.io/";
+/// Where all roles and bindings stand in the store. Not the whole group: a CRD may add kinds to it,
+/// and their objects are no roles whatever they call themselves.
+const RBAC_PREFIXES: [&str; 4] = [
+    "/rbac.authorization.k8s.io/clusterrolebindings/",
+    "/rbac.authorization.k8s.io/clusterroles/",
+    "/rbac.authorization.k8s.io/rolebindings/",
+    "/rbac.authorization.k8s.io/roles/",
+];
 
 /// What deciding and recognising needs beyond the objects themselves.
 pub struct Access {
@@ -83,8 +89,7 @@ impl Access {
         let policy = if mark == cached.mark {
             Arc::clone(&cached.policy)
         } else {
-            let objects: Vec<Value> =
-                snapshot.range(RBAC_PREFIX, None).map(|entry| meta::parse(entry)).collect();
+            let objects: Vec<Value> = rules(snapshot).map(|entry| meta::parse(entry)).collect();
             Arc::new(Policy::new(&objects))
         };
         let revision = snapshot.revision();
@@ -93,10 +98,13 @@ impl Access {
     }
 }
 
+fn rules(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Entry>> {
+    RBAC_PREFIXES.into_iter().flat_map(|prefix| snapshot.range(prefix, None))
+}
+
 /// Any write raises the newest revision, and a deletion alone lowers the number.
 fn mark(snapshot: &Snapshot) -> (usize, u64) {
-    let entries = snapshot.range(RBAC_PREFIX, None);
-    entries.fold((0, 0), |(count, newest), entry| (count + 1, newest.max(entry.revision)))
+    rules(snapshot).fold((0, 0), |(count, newest), entry| (count + 1, newest.max(entry.revision)))
 }
 
 /// Who a request acts as: the one who sent it, or whom it asks to impersonate.

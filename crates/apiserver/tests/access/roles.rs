@@ -311,3 +311,36 @@ async fn no_decision_is_older_than_the_last_write() {
         task.expect("a task");
     }
 }
+
+/// A custom kind in the group of RBAC is no role, whatever it calls itself.
+#[tokio::test]
+async fn nobody_invents_a_kind_of_binding() {
+    let world = World::new().await;
+    let group = "rbac.authorization.k8s.io";
+    let crd = json!({
+        "metadata": {
+            "name": format!("fakes.{group}"),
+            "annotations": {"api-approved.kubernetes.io": "unapproved, testing-only"},
+        },
+        "spec": {
+            "group": group, "scope": "Cluster",
+            "names": {"plural": "fakes", "singular": "fake", "kind": "ClusterRoleBinding", "listKind": "FakeList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    });
+    world.post(&admin(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd).await;
+    let fake = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "x"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "apiGroup": group, "name": "bob"}],
+    });
+    // Its names are taken, so it is not served. Were it, its objects would still give nothing.
+    for _ in 0..5 {
+        if world.post(&admin(), &format!("{RBAC}/fakes"), &fake).await.code == 201 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    world.get(&bob(), "/api/v1/secrets").await.forbidden("cannot list");
+}
