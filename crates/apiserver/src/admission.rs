@@ -6,7 +6,7 @@ use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::metadata;
+use crate::{access, metadata};
 
 /// Runs the kind's defaults and rules over an object in its stored version.
 pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> ApiResult<()> {
@@ -46,7 +46,7 @@ pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> Ap
             resource.hooks.validate(&request, object).map_err(|error| wrap(call, error))?;
         call.warnings.extend(warnings);
     }
-    Ok(())
+    access::admit(call, object, old)
 }
 
 /// Asks the kind whether an object may go.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
+use crate::access;
 use crate::call::SystemRequest;
 use crate::path::Target;
 use crate::server::Inner;
@@ -21,6 +22,7 @@ pub async fn write(server: &Arc<Inner>) -> ApiResult<()> {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         ensure(server, "", "namespaces", None, namespace).await?;
     }
+    access::write_defaults(server).await?;
     // Clients find the API itself, and the IP family of the cluster, here.
     let kubernetes = json!({
         "apiVersion": "v1",
@@ -56,7 +58,7 @@ pub async fn furnish(server: &Arc<Inner>, namespace: &str) -> ApiResult<()> {
 }
 
 /// Creates an object unless it is there.
-async fn ensure(
+pub async fn ensure(
     server: &Arc<Inner>,
     group: &str,
     plural: &str,

@@ -23,6 +23,7 @@ pub mod fields;
 pub mod hooks;
 pub mod merge_keys;
 mod policy;
+mod review;
 pub mod schemas;
 mod zeros;
 
@@ -35,7 +36,9 @@ use self::entry::Entry;
 use crate::registry::Resource;
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    [core::ENTRIES, apps::ENTRIES, policy::ENTRIES, extension::ENTRIES].into_iter().flatten()
+    let tables =
+        [core::ENTRIES, apps::ENTRIES, policy::ENTRIES, extension::ENTRIES, review::ENTRIES];
+    tables.into_iter().flatten()
 }
 
 /// All built-in kinds.

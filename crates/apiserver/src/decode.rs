@@ -24,6 +24,14 @@ pub fn object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
     Ok(value)
 }
 
+/// A body whose kind is not that of the path, such as a TokenRequest.
+pub fn untyped(call: &Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
+    match parse(call, bytes)?.value {
+        value @ Value::Object(_) => Ok(value),
+        _ => Err(cannot_be_handled(call, "the body is no JSON object")),
+    }
+}
+
 /// A body as a value, with what strict readers would not accept.
 pub struct Parsed {
     /// The value; of a field that stands twice, the last one.

@@ -256,6 +256,16 @@ fn subresources(resource: &Resource, version: &Version) -> Vec<Sub> {
             verbs: SUBRESOURCE_VERBS,
         });
     }
+    if resource.group.is_empty() && resource.plural == "serviceaccounts" {
+        subs.push(Sub {
+            name: "token",
+            group: "authentication.k8s.io".into(),
+            version: "v1".into(),
+            kind: "TokenRequest".into(),
+            foreign: true,
+            verbs: &["create"],
+        });
+    }
     if version.status {
         subs.push(own("status", SUBRESOURCE_VERBS));
     }

@@ -1,5 +1,6 @@
 //! One request in, one answer out, for every resource alike.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::registry::Resource;
 use crate::select::Selection;
 use crate::server::{ApiServer, Inner};
 use crate::write::{Outcome, apply, create, delete, patch, scale, update};
-use crate::{convert, documents, list, reply, watch};
+use crate::{access, convert, documents, list, reply, watch};
 
 impl ApiServer {
     /// Answers one request. `identity` is `None` when the client did not prove who it is.
@@ -39,7 +40,11 @@ impl ApiServer {
     {
         let encoding =
             negotiate::agree(request.headers(), false).map_or(Encoding::Json, |a| a.encoding);
-        let Some(identity) = identity else {
+        let proven = match identity {
+            Some(identity) => Some(Cow::Borrowed(identity)),
+            None => access::bearer(&self.inner, request.headers()).map(Cow::Owned),
+        };
+        let Some(identity) = proven.as_deref() else {
             return reply::error(&ApiError::unauthorized(), encoding);
         };
         // A panic is a mistake of ours; it must cost one request, not the connection.
@@ -68,7 +73,10 @@ where
 {
     let (head, incoming) = request.into_parts();
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
-    let Some(api_path) = path::parse(head.uri.path()) else {
+    let identity = &*access::enter(server, identity, &head.headers)?;
+    let api_path = path::parse(head.uri.path());
+    access::authorize_request(server, identity, &head, api_path.as_ref(), &query)?;
+    let Some(api_path) = api_path else {
         return documents::other(server, &head.method, head.uri.path(), &query, &head.headers);
     };
     let ApiPath::Objects(target) = api_path else {
@@ -93,6 +101,11 @@ where
         warnings: Vec::new(),
     };
     call.check_scope()?;
+    let only_created =
+        call.resource.strategy.virtual_only || target.subresource.as_deref() == Some("token");
+    if only_created && head.method != Method::POST {
+        return Err(ApiError::method_not_allowed());
+    }
     let watching = head.method == Method::GET && (query.watch || target.watch);
     let _place = if watching { None } else { Some(server.gates.request()?) };
     call.warnings.extend(call.version().deprecation.clone());
@@ -120,6 +133,7 @@ fn check_subresource(resource: &Resource, version: usize, target: &Target) -> Ap
         None => true,
         Some("status") => version.status,
         Some("scale") => version.scale.is_some(),
+        Some("token") => resource.group.is_empty() && resource.kind == "ServiceAccount",
         Some("finalize") => resource.group.is_empty() && resource.kind == "Namespace",
         Some(_) => false,
     };
@@ -233,8 +247,16 @@ fn open_watch(call: &Call<'_>) -> ApiResult<Response<Body>> {
 }
 
 async fn post(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response<Body>> {
+    if let Some(answer) = access::token(call, bytes) {
+        return Ok(reply::value(StatusCode::CREATED, &answer?, Encoding::Json, call.headers));
+    }
     if call.target.name.is_some() {
         return Err(ApiError::method_not_allowed());
+    }
+    if call.resource.strategy.virtual_only {
+        let (_, encoding) = view(call, false)?;
+        let review = access::review(call, bytes)?;
+        return Ok(reply::value(StatusCode::CREATED, &review, encoding, call.headers));
     }
     let created = create::create(call, bytes).await?;
     outcome(call, StatusCode::CREATED, created)

@@ -12,6 +12,7 @@
 //! The server knows Kubernetes and nothing of OpenStack. It is made for one machine; beyond that
 //! the engine is Kubernetes itself.
 
+mod access;
 mod addresses;
 mod admission;
 mod body;

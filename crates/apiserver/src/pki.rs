@@ -93,6 +93,14 @@ pub enum PkiError {
         /// How many were asked for.
         count: usize,
     },
+    /// The key that signs tokens cannot be used. A new one would make every token invalid.
+    #[error("the token key {} cannot be used: {why}. Restore it, or remove it to have a new one made (every token then has to be asked for again)", path.display())]
+    TokenKey {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// TLS refuses the certificates.
     #[error("the server's certificate or key cannot be used for TLS: {why}")]
     Tls {
@@ -218,6 +226,11 @@ impl Pki {
 /// Writes a file only its owner may read: beside the target first, then renamed over it.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<(), PkiError> {
     files::write(path, content)
+}
+
+/// Content of a file only its owner may read; `None` when it is not there.
+pub(crate) fn read_private(path: &Path) -> Result<Option<String>, PkiError> {
+    files::read(path)
 }
 
 fn load_authority(dir: &Path, now: Timestamp) -> Result<Authority, PkiError> {

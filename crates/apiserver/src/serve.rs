@@ -1,4 +1,4 @@
-//! Connections: TLS with client certificates, and Unix sockets that are an identity themselves.
+//! Connections: TLS with client certificates or bearer tokens, and Unix sockets that are an identity themselves.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -59,6 +59,7 @@ impl ApiServer {
                 };
                 let chain = stream.get_ref().1.peer_certificates();
                 let identity = chain.and_then(|chain| tls.identity(chain));
+                let identity = identity.map(Identity::authenticated);
                 connection(server, stream, identity, watcher).await;
             });
         }

@@ -13,12 +13,13 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::access::{Access, TokenKey};
 use crate::addresses::ServiceAddresses;
 use crate::limits::{Gates, Limits};
 use crate::meta::{self, Store};
 use crate::openapi::Documents;
 use crate::registry::{Registry, Resource};
-use crate::{bootstrap, builtin, crd, events_ttl, gc, namespaces};
+use crate::{access, bootstrap, builtin, crd, events_ttl, gc, namespaces};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -33,6 +34,9 @@ pub struct Options {
     pub limits: Limits,
     /// How many changes are kept for watches that resume and lists that go on.
     pub history: usize,
+    /// Key that signs tokens of service accounts; made when the file is not there. By default it
+    /// stands in `dir`.
+    pub token_key: Option<PathBuf>,
 }
 
 impl Options {
@@ -46,6 +50,7 @@ impl Options {
             dir: dir.into(),
             service_cidrs: vec![v4, v6],
             ca_pem: None,
+            token_key: None,
             limits: Limits::default(),
             history: 100_000,
         }
@@ -58,6 +63,9 @@ pub enum StartError {
     /// The state cannot be read.
     #[error("cannot open the state of the API server")]
     Store(#[from] landbridge_store::OpenError),
+    /// Tokens cannot be signed.
+    #[error(transparent)]
+    TokenKey(#[from] crate::pki::PkiError),
     /// The first objects could not be written.
     #[error("cannot write the first objects: {0}")]
     Bootstrap(#[from] ApiError),
@@ -95,6 +103,8 @@ pub struct Published {
 pub struct Inner {
     /// The objects.
     pub store: Store,
+    /// Who may do what.
+    pub access: Access,
     /// Cluster IPs and node ports.
     pub addresses: ServiceAddresses,
     /// Room for requests and watches.
@@ -165,12 +175,14 @@ impl ApiServer {
             landbridge_store::Store::open(&dir, kept)
         })
         .await??;
+        let key = options.token_key.unwrap_or_else(|| options.dir.join("service-account.key"));
         let builtins = builtin::resources();
         let registry = Arc::new(Registry::new(builtins.iter().cloned()));
         let documents = Documents::new(&registry, Arc::new(builtin::openapi_meta_definitions()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(Published { registry, documents }),
             store,
+            access: Access::new(TokenKey::ensure(&key)?),
             addresses: ServiceAddresses::new(options.service_cidrs),
             gates: Gates::new(options.limits),
             stopping: watch::Sender::new(false),
@@ -197,6 +209,8 @@ impl ApiServer {
         tasks.spawn(namespaces::run(Arc::clone(&self.inner)));
         tasks.spawn(gc::run(Arc::clone(&self.inner)));
         tasks.spawn(events_ttl::run(Arc::clone(&self.inner)));
+        tasks.spawn(access::aggregate(Arc::clone(&self.inner)));
+        tasks.spawn(access::secret_tokens(Arc::clone(&self.inner)));
     }
 
     /// Serves these kinds from now on: creates or updates their CRDs and waits until each is

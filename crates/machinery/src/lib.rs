@@ -18,6 +18,7 @@
 //! | [`selector`] | label and field selectors |
 //! | [`table`] | columns, the JSONPath dialect, ages |
 //! | [`hooks`] | what a kind may bring of its own |
+//! | [`rbac`] | who may do what, by roles and bindings |
 
 pub mod apply;
 pub mod decode;
@@ -27,6 +28,7 @@ pub mod hooks;
 pub mod names;
 pub mod object;
 pub mod patch;
+pub mod rbac;
 pub mod schema;
 pub mod selector;
 pub mod status;

@@ -33,6 +33,8 @@ pub(super) struct Entry {
     /// Definition of the stored form, when it is another one.
     pub stored_definition: Option<&'static str>,
     pub rules: Rules,
+    /// Only `create` is served and nothing is stored.
+    pub virtual_only: bool,
 }
 
 /// What most kinds have in common: in namespaces, no subresources, no rules.
@@ -54,6 +56,7 @@ pub(super) const NAMESPACED: Entry = Entry {
     stored_in: None,
     stored_definition: None,
     rules: Rules::NONE,
+    virtual_only: false,
 };
 
 /// As [`NAMESPACED`], for the whole cluster.
@@ -85,6 +88,7 @@ impl Entry {
                 generation: self.generation,
                 create_on_update: self.create_on_update,
                 unconditional_update: self.unconditional_update,
+                virtual_only: self.virtual_only,
                 ..Strategy::BUILT_IN
             },
             hooks: Arc::new(KindHooks { definition: stored, schema, rules: self.rules }),

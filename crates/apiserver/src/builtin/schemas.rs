@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use k8s_openapi::api::{
-    admissionregistration, apps, autoscaling, batch, coordination, core, discovery, events,
-    networking, rbac, scheduling,
+    admissionregistration, apps, authentication, authorization, autoscaling, batch, coordination,
+    core, discovery, events, networking, rbac, scheduling,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta;
@@ -249,6 +249,12 @@ fn typed_definitions() -> Definitions {
         admissionregistration::v1::ValidatingWebhookConfiguration,
         admissionregistration::v1::MutatingWebhookConfiguration,
         apiextensions::v1::CustomResourceDefinition,
+        authentication::v1::SelfSubjectReview,
+        authentication::v1::TokenReview,
+        authorization::v1::LocalSubjectAccessReview,
+        authorization::v1::SelfSubjectAccessReview,
+        authorization::v1::SelfSubjectRulesReview,
+        authorization::v1::SubjectAccessReview,
         autoscaling::v1::Scale,
         meta::v1::ListMeta,
         meta::v1::Status,

@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn every_kind_has_a_schema_and_a_place() {
     let resources = resources();
-    assert_eq!(resources.len(), 26);
+    assert_eq!(resources.len(), 32);
     for entry in entries() {
         schemas::compile(&schemas::full_name(entry.definition)).expect(entry.definition);
     }
@@ -83,7 +83,7 @@ fn strategies_are_upstreams() {
         ])
     );
     assert_eq!(
-        with(|r| !r.namespaced),
+        with(|r| !r.namespaced && !r.strategy.virtual_only),
         set(&[
             "namespaces",
             "nodes",

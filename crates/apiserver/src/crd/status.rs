@@ -22,8 +22,9 @@ pub fn name_conflict(server: &Inner, crd: &Value) -> Option<(String, String)> {
     let (group, names) = (spec["group"].as_str()?, &spec["names"]);
     let registry = server.registry();
     // Also a built-in resource of the very same name: its objects are not this CRD's to delete.
-    let others =
-        registry.all().filter(|r| r.group == group && r.crd_uid.as_deref() != Some(object::uid(crd)));
+    let others = registry
+        .all()
+        .filter(|r| r.group == group && r.crd_uid.as_deref() != Some(object::uid(crd)));
     for other in others {
         let resource_names: Vec<&str> = [other.plural.as_str(), other.singular.as_str()]
             .into_iter()

@@ -33,7 +33,11 @@ impl ServerTls {
     pub fn identity(&self, chain: &[CertificateDer<'_>]) -> Option<Identity> {
         let (end, intermediates) = chain.split_first()?;
         self.clients.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
-        certificate::identity(end).map(|(user, groups)| Identity { user, groups })
+        certificate::identity(end).map(|(user, groups)| Identity {
+            user,
+            groups,
+            ..Identity::default()
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use super::ownership::Writer;
 use super::{ATTEMPTS, Outcome, PutError, create, gave_up, update};
 use crate::call::Call;
 use crate::query::invalid_option;
-use crate::{convert, decode};
+use crate::{access, convert, decode};
 
 /// Content type of an apply; JSON is YAML.
 pub const MEDIA_TYPE: &str = "application/apply-patch+yaml";
@@ -105,6 +105,7 @@ async fn first(call: &mut Call<'_>, mut object: Value) -> ApiResult<Outcome> {
     if !object::resource_version(&object).is_empty() {
         return Err(call.not_found());
     }
+    access::may_create(call)?;
     if call.version().status {
         object.as_object_mut().map(|fields| fields.remove("status"));
     }

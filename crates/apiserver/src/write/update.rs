@@ -15,7 +15,7 @@ use super::{
 };
 use crate::call::Call;
 use crate::meta::{self, Entry};
-use crate::{admission, convert, decode};
+use crate::{access, admission, convert, decode};
 
 /// Replaces the object by the one in the body.
 pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bool)> {
@@ -41,6 +41,7 @@ pub async fn update(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bo
                 && call.target.subresource.is_none()
                 && given.is_empty()
             {
+                access::may_create(call)?;
                 let mut object = object;
                 object::set_meta(&mut object, "name", call.name().to_owned());
                 return create::create_object(call, object, false)

@@ -1,5 +1,6 @@
 //! All cases, by topic.
 
+mod access;
 mod bodies;
 mod concurrency;
 mod crd_schema;
@@ -81,6 +82,7 @@ const ALL: &[&[Case]] = &[
     namespaces::CASES,
     gc::CASES,
     concurrency::CASES,
+    access::CASES,
 ];
 
 /// Every case.

@@ -1,4 +1,4 @@
-//! Roles and bindings. They are kept and judged; what they allow is decided elsewhere.
+//! Roles and bindings. They are kept and judged here; what they allow is decided by `access`.
 
 use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::hooks::Request;
