@@ -35,6 +35,11 @@ pub fn method(target: IdedExpr, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
     made(Expr::Call(CallExpr { func_name: name.to_owned(), target, args }))
 }
 
+/// `[elements…]`.
+pub fn list(elements: Vec<IdedExpr>) -> IdedExpr {
+    made(Expr::List(ListExpr::new(elements)))
+}
+
 /// `operand[key]`.
 pub fn index(operand: IdedExpr, key: IdedExpr) -> IdedExpr {
     call(operators::INDEX, vec![operand, key])
@@ -43,7 +48,7 @@ pub fn index(operand: IdedExpr, key: IdedExpr) -> IdedExpr {
 /// `body` with `name` standing for `value`: a loop over nothing.
 pub fn bind(name: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     made(Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range: made(Expr::List(ListExpr::new(Vec::new()))),
+        iter_range: list(Vec::new()),
         iter_var: "@unused".to_owned(),
         iter_var2: None,
         accu_var: name.to_owned(),
@@ -58,13 +63,9 @@ pub fn bind(name: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
 pub fn children(expr: &IdedExpr) -> Vec<&IdedExpr> {
     match &expr.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-        Expr::Comprehension(c) => vec![
-            &c.iter_range,
-            &c.accu_init,
-            &c.loop_cond,
-            &c.loop_step,
-            &c.result,
-        ],
+        Expr::Comprehension(c) => {
+            vec![&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result]
+        }
         Expr::List(list) => list.elements.iter().collect(),
         Expr::Map(map) => map.entries.iter().flat_map(|e| entry(&e.expr)).collect(),
         Expr::Struct(map) => map.entries.iter().flat_map(|e| entry(&e.expr)).collect(),

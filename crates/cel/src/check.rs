@@ -313,7 +313,8 @@ impl<'a> Checker<'_, 'a> {
     }
 
     fn no_overload(&self, name: &str, sign: &str, kinds: &[&str]) -> String {
-        let what = format!("found no matching overload for '{name}' applied to '({})'", kinds.join(", "));
+        let what =
+            format!("found no matching overload for '{name}' applied to '({})'", kinds.join(", "));
         parse::point_at(self.source, sign, &what)
     }
 }

@@ -8,11 +8,8 @@ use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::schema::{MAX_DEPTH, NodeRef, Schema};
 
 use crate::budget::Budget;
-use crate::functions;
 use crate::rule::{self, Place, Rule};
-
-/// The parser recurses as deep as a rule is long.
-const STACK: usize = 256 << 20;
+use crate::{functions, stack};
 
 /// The part of a schema's tree that has rules.
 #[derive(Default)]
@@ -24,6 +21,13 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Whether a rule nests too deep for an ordinary stack.
+    pub fn is_deep(&self) -> bool {
+        let inner = self.properties.values().chain(self.items.as_deref());
+        self.rules.iter().any(|rule| rule.deep)
+            || inner.chain(self.additional.as_deref()).any(Self::is_deep)
+    }
+
     fn is_empty(&self) -> bool {
         self.rules.is_empty()
             && self.properties.is_empty()
@@ -37,22 +41,19 @@ pub fn run(schema: &Schema, path: &FieldPath) -> Result<Option<Tree>, Vec<FieldE
     if !has_rules(schema.root(), 0) {
         return Ok(None);
     }
-    let failed = |why: &str| vec![FieldError::invalid(path, "", format!("compilation failed: {why}"))];
-    std::thread::scope(|scope| {
-        let work = || {
-            let context = functions::context(&Arc::new(Budget::new()));
-            let mut compiler = Compiler { context: &context, errors: Vec::new() };
-            let tree = compiler.node(schema.root(), path, None, true, 0);
-            if compiler.errors.is_empty() { Ok(Some(tree)) } else { Err(compiler.errors) }
-        };
-        std::thread::Builder::new()
-            .name("cel-compile".to_owned())
-            .stack_size(STACK)
-            .spawn_scoped(scope, work)
-            .map_err(|error| failed(&error.to_string()))?
-            .join()
-            .unwrap_or_else(|_| Err(failed("the compiler gave up")))
-    })
+    let failed =
+        |why: &str| vec![FieldError::invalid(path, "", format!("compilation failed: {why}"))];
+    let compiled = stack::run(|| {
+        let context = functions::context(&Arc::new(Budget::new()));
+        let mut compiler = Compiler { context: &context, errors: Vec::new() };
+        let tree = compiler.node(schema.root(), path, None, true, 0);
+        if compiler.errors.is_empty() { Ok(Some(tree)) } else { Err(compiler.errors) }
+    });
+    match compiled {
+        Ok(Some(result)) => result,
+        Ok(None) => Err(failed("the compiler gave up")),
+        Err(error) => Err(failed(&error.to_string())),
+    }
 }
 
 fn has_rules(node: NodeRef<'_>, depth: usize) -> bool {

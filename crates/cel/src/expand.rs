@@ -7,6 +7,9 @@ use crate::ast;
 /// `operand.?field`; the evaluator's own one fails where the field is missing.
 pub const OPTIONAL_SELECT: &str = "@select";
 
+/// An optional value as a list of one or none.
+pub const OPTIONAL_LIST: &str = "@list";
+
 /// Replaces the macros.
 pub fn run(expr: &mut IdedExpr) {
     ast::rework(expr, &|expr| {
@@ -46,20 +49,22 @@ fn replacement(expr: &IdedExpr) -> Option<IdedExpr> {
     }
 }
 
-/// `target.hasValue() ? make(body with NAME = target.value()) : optional.none()`.
+/// `target.hasValue() ? make(body with NAME = target.value()) : optional.none()`. The target is
+/// evaluated once and held as a list: the evaluator loses the optional of an optional variable.
 fn mapped(
     target: &IdedExpr,
     name: &str,
     make: impl FnOnce(&dyn Fn(IdedExpr) -> IdedExpr) -> IdedExpr,
 ) -> IdedExpr {
     const HELD: &str = "@held";
-    let value = || ast::method(ast::ident(HELD), "value", Vec::new());
+    let value = || ast::index(ast::ident(HELD), ast::number(0));
     let choice = vec![
-        ast::method(ast::ident(HELD), "hasValue", Vec::new()),
+        ast::call(operators::NOT_EQUALS, vec![ast::ident(HELD), ast::list(Vec::new())]),
         make(&|body| ast::bind(name, value(), body)),
         ast::method(ast::ident("optional"), "none", Vec::new()),
     ];
-    ast::bind(HELD, target.clone(), ast::call(operators::CONDITIONAL, choice))
+    let held = ast::call(OPTIONAL_LIST, vec![target.clone()]);
+    ast::bind(HELD, held, ast::call(operators::CONDITIONAL, choice))
 }
 
 fn is_ident(expr: &IdedExpr, name: &str) -> bool {

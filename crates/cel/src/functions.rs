@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::IdedExpr;
-use kube_cel::cel::extractors::This;
+use kube_cel::cel::extractors::{Arguments, This};
 use kube_cel::cel::objects::{Key, OptionalValue};
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, Value};
 
 use crate::budget::{Budget, MAX_TEXT};
-use crate::expand::OPTIONAL_SELECT;
+use crate::expand::{OPTIONAL_LIST, OPTIONAL_SELECT};
 use crate::{ast, harden};
 
 type Result<T> = std::result::Result<T, ExecutionError>;
@@ -25,11 +25,15 @@ pub fn context(budget: &Arc<Budget>) -> Context<'static> {
     context.add_function("replace", replace);
     context.add_function("join", join);
     context.add_function(OPTIONAL_SELECT, optional_select);
+    context.add_function(OPTIONAL_LIST, optional_list);
     context.add_function(harden::LIMIT, limit);
     let purse = Arc::clone(budget);
-    context.add_function(harden::TICK, move |ftx: &FunctionContext<'_, '_>, go: bool, bulk: i64| {
-        if purse.pay_turn(bulk.unsigned_abs()) { Ok(go) } else { Err(ftx.error(SPENT)) }
-    });
+    context.add_function(
+        harden::TICK,
+        move |ftx: &FunctionContext<'_, '_>, go: bool, bulk: i64| {
+            if purse.pay_turn(bulk.unsigned_abs()) { Ok(go) } else { Err(ftx.error(SPENT)) }
+        },
+    );
     let purse = Arc::clone(budget);
     context.add_function(
         harden::TICK_LIST,
@@ -65,7 +69,7 @@ fn size(ftx: &FunctionContext<'_, '_>, This(this): This<Value>) -> Result<i64> {
 fn replace(
     ftx: &FunctionContext<'_, '_>,
     This(this): This<Arc<String>>,
-    kube_cel::cel::extractors::Arguments(args): kube_cel::cel::extractors::Arguments,
+    Arguments(args): Arguments,
 ) -> Result<Value> {
     let (from, to, times) = match args.as_slice() {
         [Value::String(from), Value::String(to)] => (from, to, usize::MAX),
@@ -85,7 +89,7 @@ fn replace(
 fn join(
     ftx: &FunctionContext<'_, '_>,
     This(this): This<Arc<Vec<Value>>>,
-    kube_cel::cel::extractors::Arguments(args): kube_cel::cel::extractors::Arguments,
+    Arguments(args): Arguments,
 ) -> Result<Value> {
     let between = match args.as_slice() {
         [] => "",
@@ -135,6 +139,19 @@ fn optional_select(operand: Value, field: Arc<String>) -> Result<Value> {
         _ => None,
     };
     Ok(optional(found))
+}
+
+/// An optional value as a list of one or none.
+fn optional_list(value: Value) -> Result<Value> {
+    match &value {
+        Value::Opaque(opaque) => match opaque.downcast_ref::<OptionalValue>() {
+            Some(optional) => {
+                Ok(Value::List(Arc::new(optional.value().cloned().into_iter().collect())))
+            }
+            None => Err(ExecutionError::NoSuchOverload),
+        },
+        _ => Err(ExecutionError::NoSuchOverload),
+    }
 }
 
 /// An optional value.

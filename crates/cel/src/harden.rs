@@ -2,6 +2,7 @@
 //!
 //! - Field selection becomes indexing, which borrows where selection copies whole subtrees.
 //! - Every turn of a loop pays ([`TICK`], [`TICK_LIST`]).
+//! - Functions that can be methods become methods, for better errors.
 //! - Sums of texts are limited ([`LIMIT`]): doubling needs no loop.
 
 use kube_cel::cel::common::ast::{Expr, IdedExpr, operators};
@@ -33,6 +34,9 @@ const CHEAP: [&str; 14] = [
     LIMIT,
 ];
 
+/// Functions that can be called as methods, too.
+const METHODS: [&str; 5] = ["size", "string", "int", "uint", "double"];
+
 /// Rewrites the expression.
 pub fn run(expr: &mut IdedExpr) {
     ast::rework(expr, &harden);
@@ -56,10 +60,19 @@ fn harden(expr: &mut IdedExpr) {
         }
         Expr::Call(call)
             if call.func_name == operators::ADD
-                && !call.args.iter().any(|arg| matches!(&arg.expr, Expr::Ident(name) if name.starts_with('@'))) =>
+                && !call
+                    .args
+                    .iter()
+                    .any(|arg| matches!(&arg.expr, Expr::Ident(name) if name.starts_with('@'))) =>
         {
             let sum = std::mem::take(expr);
             *expr = ast::call(LIMIT, vec![sum]);
+        }
+        // As functions these hide what went wrong with their argument.
+        Expr::Call(call) if call.args.len() == 1 && METHODS.contains(&call.func_name.as_str()) => {
+            if call.target.is_none() {
+                call.target = call.args.pop().map(Box::new);
+            }
         }
         _ => {}
     }

@@ -24,7 +24,8 @@ use crate::{functions, value};
 const MAX_MESSAGE: usize = 5 * 1024;
 /// How much of an error of the evaluator is shown; some hold whole values.
 const MAX_ERROR: usize = 400;
-const SPENT: &str = "validation failed due to running out of cost budget, no further validation rules will be run";
+const SPENT: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// Judges a whole object.
 pub fn run(schema: &Schema, tree: &Tree, new: &Value, old: Option<&Value>) -> Findings {

@@ -11,7 +11,8 @@
 //! and no rule runs forever.
 //!
 //! Invariants:
-//! - Nothing here panics: parsing runs on a stack of its own, evaluation is fenced.
+//! - Nothing here panics: parsing and deep evaluation run on a stack of their own, evaluation is
+//!   fenced.
 //! - Evaluation ends: every turn of a loop and every byte that grows is paid from a budget. It
 //!   stands in the place of upstream's cost budget and only approximates it.
 
@@ -27,6 +28,8 @@ mod names;
 mod parse;
 mod path;
 mod rule;
+mod stack;
+mod tidy;
 mod value;
 
 use std::sync::Arc;
@@ -41,6 +44,7 @@ use self::compile::Tree;
 pub struct CompiledRules {
     schema: Arc<Schema>,
     tree: Tree,
+    deep: bool,
 }
 
 /// What rules found.
@@ -60,12 +64,25 @@ impl CompiledRules {
         path: &FieldPath,
     ) -> Result<Option<Self>, Vec<FieldError>> {
         let tree = compile::run(schema, path)?;
-        Ok(tree.map(|tree| Self { schema: Arc::clone(schema), tree }))
+        Ok(tree.map(|tree| Self { schema: Arc::clone(schema), deep: tree.is_deep(), tree }))
     }
 
     /// Runs the rules over an object that fits its schema. `old` is the state it replaces.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Findings {
-        judge::run(&self.schema, &self.tree, new, old)
+        if self.deep {
+            let work = || judge::run(&self.schema, &self.tree, new, old);
+            stack::run(work).ok().flatten().unwrap_or_else(Findings::unknown)
+        } else {
+            judge::run(&self.schema, &self.tree, new, old)
+        }
+    }
+}
+
+impl Findings {
+    /// Nothing could be found out; nothing passes unjudged.
+    fn unknown() -> Self {
+        let error = FieldError::invalid(&FieldPath::root(), "object", "rules cannot be evaluated");
+        Self { errors: vec![error], warnings: Vec::new() }
     }
 }
 

@@ -3,7 +3,7 @@
 use kube_cel::cel::common::ast::IdedExpr;
 use kube_cel::cel::parser::Parser;
 
-use crate::{ast, expand};
+use crate::{ast, expand, tidy};
 
 /// How long a rule may be. Upstream allows 100 000 characters; nobody writes 10 000.
 const MAX_LENGTH: usize = 10_000;
@@ -21,7 +21,9 @@ pub fn run(source: &str) -> Result<IdedExpr, String> {
         ));
     }
     let parser = Parser::new().enable_optional_syntax(true);
-    let mut expr = parser.parse(source).map_err(|errors| errors.to_string().replace("\n|", "\n |"))?;
+    let mut expr = parser
+        .parse(&tidy::run(source))
+        .map_err(|errors| errors.to_string().replace("\n|", "\n |"))?;
     expand::run(&mut expr);
     if ast::depth(&expr) > MAX_DEPTH {
         return Err(format!(
@@ -38,7 +40,10 @@ pub fn point_at(source: &str, needle: &str, what: &str) -> String {
             let column = line[..at].chars().count();
             let dots = ".".repeat(column);
             let number = number + 1;
-            return format!("ERROR: <input>:{number}:{}: {what}\n | {line}\n | {dots}^", column + 1);
+            return format!(
+                "ERROR: <input>:{number}:{}: {what}\n | {line}\n | {dots}^",
+                column + 1
+            );
         }
     }
     format!("ERROR: <input>:1:1: {what}")

@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::check::{self, Shape};
 use crate::{ast, harden, parse, path};
 
+/// As deep as an expression may be nested to be evaluated on any stack.
+const SHALLOW: usize = 32;
 const MAX_MESSAGE: usize = 2048;
 const REASONS: [(&str, Problem); 4] = [
     ("FieldValueDuplicate", Problem::Duplicate),
@@ -28,6 +30,8 @@ pub struct Rule {
     pub uses_old: bool,
     /// `oldSelf` is an optional value, and the rule runs without an old one, too.
     pub optional_old: bool,
+    /// Evaluation needs a large stack.
+    pub deep: bool,
 }
 
 impl Rule {
@@ -57,7 +61,11 @@ pub struct Place<'a, 'c> {
 }
 
 /// Compiles a rule as written.
-pub fn compile(raw: &Value, place: &Place<'_, '_>, path: &FieldPath) -> Result<Rule, Vec<FieldError>> {
+pub fn compile(
+    raw: &Value,
+    place: &Place<'_, '_>,
+    path: &FieldPath,
+) -> Result<Rule, Vec<FieldError>> {
     let said = |name: &str| raw.get(name).and_then(Value::as_str).unwrap_or_default();
     let text = said("rule").to_owned();
     let optional_old = raw.get("optionalOldSelf").and_then(Value::as_bool);
@@ -89,8 +97,11 @@ pub fn compile(raw: &Value, place: &Place<'_, '_>, path: &FieldPath) -> Result<R
     };
     let program = if text.trim().is_empty() { None } else { build("rule", &text, "bool") };
     let expression = said("messageExpression");
-    let message_program =
-        if expression.trim().is_empty() { None } else { build("messageExpression", expression, "string") };
+    let message_program = if expression.trim().is_empty() {
+        None
+    } else {
+        build("messageExpression", expression, "string")
+    };
     if text.trim().is_empty() {
         errors.push(FieldError::required(&path.child("rule"), "rule is not specified"));
     }
@@ -113,6 +124,8 @@ pub fn compile(raw: &Value, place: &Place<'_, '_>, path: &FieldPath) -> Result<R
             FieldPath::root()
         }
     };
+    let programs = program.iter().chain(&message_program);
+    let deep = programs.map(|(expr, _)| ast::depth(expr)).any(|depth| depth > SHALLOW);
     match program {
         Some((program, _)) if errors.is_empty() => Ok(Rule {
             program,
@@ -122,6 +135,7 @@ pub fn compile(raw: &Value, place: &Place<'_, '_>, path: &FieldPath) -> Result<R
             field,
             uses_old,
             optional_old: optional_old == Some(true),
+            deep,
             text,
         }),
         _ => Err(errors),

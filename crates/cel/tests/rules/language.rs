@@ -20,6 +20,7 @@ fn values_have_the_types_of_the_schema() {
         "self.maybe == null",
         "has(self.s)",
         "!has(self.nested.deep) || self.nested.deep.x == 7",
+        "!!self.b && - -self.i == 3 && self.i - -1 == 4",
         "self.map['a.b/c'] == 1",
         "'z' in self.map && !('y' in self.map)",
         "self.parts[1].name == 'two'",
@@ -107,8 +108,17 @@ fn evaluation_errors_name_the_rule() {
     let empty = json!({"spec": {}});
     for (rule, value, why) in [
         ("self.s == 'x'", &empty, "no such key: s evaluating rule: self.s == 'x'"),
-        ("self.list[7] == 'x'", &sample(), "index out of bounds: 7 evaluating rule: self.list[7] == 'x'"),
-        ("1 / (self.i - 3) == 1", &sample(), "division by zero evaluating rule: 1 / (self.i - 3) == 1"),
+        ("size(self.s) > 1", &empty, "no such key: s evaluating rule: size(self.s) > 1"),
+        (
+            "self.list[7] == 'x'",
+            &sample(),
+            "index out of bounds: 7 evaluating rule: self.list[7] == 'x'",
+        ),
+        (
+            "1 / (self.i - 3) == 1",
+            &sample(),
+            "division by zero evaluating rule: 1 / (self.i - 3) == 1",
+        ),
         (
             "self.either > 5",
             &sample(),

@@ -40,17 +40,32 @@ fn by_field() {
             json!({"messageExpression": "'two\\nlines'", "message": "one line"}),
             r#"spec: Invalid value: "object": one line"#,
         ),
-        (json!({"messageExpression": long, "message": "short"}), r#"spec: Invalid value: "object": short"#),
+        (
+            json!({"messageExpression": long, "message": "short"}),
+            r#"spec: Invalid value: "object": short"#,
+        ),
         (json!({"fieldPath": ".max", "message": "m"}), r#"spec.max: Invalid value: "object": m"#),
-        (json!({"fieldPath": "['max']", "message": "m"}), r#"spec.max: Invalid value: "object": m"#),
-        (json!({"fieldPath": ".by.key", "message": "m"}), r#"spec.by[key]: Invalid value: "object": m"#),
+        (
+            json!({"fieldPath": "['max']", "message": "m"}),
+            r#"spec.max: Invalid value: "object": m"#,
+        ),
+        (
+            json!({"fieldPath": ".by.key", "message": "m"}),
+            r#"spec.by[key]: Invalid value: "object": m"#,
+        ),
         (json!({"reason": "FieldValueForbidden", "message": "m"}), "spec: Forbidden: m"),
         (
             json!({"reason": "FieldValueRequired", "fieldPath": ".name", "message": "m"}),
             "spec.name: Required value: m",
         ),
-        (json!({"reason": "FieldValueDuplicate", "message": "m"}), r#"spec: Duplicate value: "object""#),
-        (json!({"reason": "FieldValueInvalid", "message": "m"}), r#"spec: Invalid value: "object": m"#),
+        (
+            json!({"reason": "FieldValueDuplicate", "message": "m"}),
+            r#"spec: Duplicate value: "object""#,
+        ),
+        (
+            json!({"reason": "FieldValueInvalid", "message": "m"}),
+            r#"spec: Invalid value: "object": m"#,
+        ),
     ] {
         let mut rule = json!({"rule": rule});
         for (key, value) in more.as_object().unwrap() {

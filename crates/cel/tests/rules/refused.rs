@@ -19,13 +19,21 @@ fn says_where_and_why() {
             "rule",
             "compilation failed: ERROR: <input>:1:5: undefined field 'nmae'\n | self.nmae == 'x'\n | ....^",
         ),
-        (json!({"rule": "self.name.first == 'x'"}), "rule", "type 'string' does not support field selection"),
+        (
+            json!({"rule": "self.name.first == 'x'"}),
+            "rule",
+            "type 'string' does not support field selection",
+        ),
         (
             json!({"rule": "other.name == 'x'"}),
             "rule",
             "compilation failed: ERROR: <input>:1:1: undeclared reference to 'other' (in container '')",
         ),
-        (json!({"rule": "self.name.frobnicate()"}), "rule", "undeclared reference to 'frobnicate' (in container '')"),
+        (
+            json!({"rule": "self.name.frobnicate()"}),
+            "rule",
+            "undeclared reference to 'frobnicate' (in container '')",
+        ),
         (json!({"rule": "nope.frobnicate(self.name)"}), "rule", "undeclared reference to 'nope'"),
         (
             json!({"rule": "self.count == 'x'"}),
@@ -39,9 +47,21 @@ fn says_where_and_why() {
         (json!({"rule": "self.count.all(x, true)"}), "rule", "cannot be range of a comprehension"),
         (json!({"rule": "Thing{a: 1} == self"}), "rule", "undeclared reference to 'Thing'"),
         (json!({"rule": " "}), "rule", "Required value: rule is not specified"),
-        (json!({"rule": "true", "message": " "}), "message", "message must be non-empty if specified"),
-        (json!({"rule": "true", "message": "a\nb"}), "message", "message must not contain line breaks"),
-        (json!({"rule": "true &&\ntrue"}), "message", "message must be specified if rule contains line breaks"),
+        (
+            json!({"rule": "true", "message": " "}),
+            "message",
+            "message must be non-empty if specified",
+        ),
+        (
+            json!({"rule": "true", "message": "a\nb"}),
+            "message",
+            "message must not contain line breaks",
+        ),
+        (
+            json!({"rule": "true &&\ntrue"}),
+            "message",
+            "message must be specified if rule contains line breaks",
+        ),
         (
             json!({"rule": "true", "messageExpression": "self.count"}),
             "messageExpression",
@@ -52,10 +72,26 @@ fn says_where_and_why() {
             "messageExpression",
             "messageExpression compilation failed: ERROR: <input>:1:5: undefined field 'nope'",
         ),
-        (json!({"rule": "true", "reason": "Other"}), "reason", "Unsupported value: \"Other\": supported values: \"FieldValueDuplicate\""),
-        (json!({"rule": "true", "fieldPath": ".nope"}), "fieldPath", "fieldPath must be a valid path: does not refer to a valid field"),
-        (json!({"rule": "true", "fieldPath": "name"}), "fieldPath", "expected [ or . but got: name"),
-        (json!({"rule": "true", "optionalOldSelf": true}), "optionalOldSelf", "may not be set if oldSelf is not used in rule"),
+        (
+            json!({"rule": "true", "reason": "Other"}),
+            "reason",
+            "Unsupported value: \"Other\": supported values: \"FieldValueDuplicate\"",
+        ),
+        (
+            json!({"rule": "true", "fieldPath": ".nope"}),
+            "fieldPath",
+            "fieldPath must be a valid path: does not refer to a valid field",
+        ),
+        (
+            json!({"rule": "true", "fieldPath": "name"}),
+            "fieldPath",
+            "expected [ or . but got: name",
+        ),
+        (
+            json!({"rule": "true", "optionalOldSelf": true}),
+            "optionalOldSelf",
+            "may not be set if oldSelf is not used in rule",
+        ),
     ] {
         let found = refusal(&rule);
         assert_eq!(found.len(), 1, "{rule}: {found:?}");
@@ -67,9 +103,7 @@ fn says_where_and_why() {
 
 #[test]
 fn metadata_is_its_names_only() {
-    let rule = |text: &str| {
-        json!({"type": "object", "x-kubernetes-validations": [{"rule": text}]})
-    };
+    let rule = |text: &str| json!({"type": "object", "x-kubernetes-validations": [{"rule": text}]});
     assert!(compile(&rule("self.metadata.name != self.apiVersion")).is_ok());
     let errors = compile(&rule("has(self.metadata.labels)")).unwrap_err();
     assert!(errors[0].contains("undefined field 'labels'"), "{errors:?}");
@@ -92,6 +126,7 @@ fn every_error_is_returned() {
     let errors = compile(&schema).unwrap_err();
     assert_eq!(errors.len(), 4, "{errors:#?}");
     assert!(errors[0].starts_with("schema.x-kubernetes-validations[0].rule: "), "{errors:#?}");
-    let deep = "schema.properties[spec].additionalProperties.items.x-kubernetes-validations[2].rule: ";
+    let deep =
+        "schema.properties[spec].additionalProperties.items.x-kubernetes-validations[2].rule: ";
     assert!(errors[3].starts_with(deep), "{errors:#?}");
 }
