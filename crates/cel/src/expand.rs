@@ -1,4 +1,5 @@
-//! Macros the parser does not know: `cel.bind`, `optMap`, `optFlatMap`, and optional selection.
+//! What the parser leaves to others: `cel.bind`, `optMap`, `optFlatMap`, optional selection, and
+//! the names of types.
 
 use kube_cel::cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
@@ -10,13 +11,39 @@ pub const OPTIONAL_SELECT: &str = "@select";
 /// An optional value as a list of one or none.
 pub const OPTIONAL_LIST: &str = "@list";
 
-/// Replaces the macros.
+/// `@type("int")`: a type, as `type(…)` gives it.
+pub const TYPE: &str = "@type";
+/// Types that have names. A variable of the same name hides the type.
+const TYPES: [&str; 10] =
+    ["int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type"];
+
+/// Replaces the macros and the names of types.
 pub fn run(expr: &mut IdedExpr) {
     ast::rework(expr, &|expr| {
         if let Some(new) = replacement(expr) {
             *expr = new;
         }
     });
+    let mut bound = Vec::new();
+    variables(expr, &mut bound);
+    ast::rework(expr, &|expr| {
+        if let Some(name) = ident(expr)
+            && TYPES.contains(&name)
+            && !bound.iter().any(|known| known == name)
+        {
+            *expr = ast::call(TYPE, vec![ast::text(name)]);
+        }
+    });
+}
+
+/// The names that loops give to things.
+fn variables(expr: &IdedExpr, found: &mut Vec<String>) {
+    if let Expr::Comprehension(loops) = &expr.expr {
+        found.extend([loops.iter_var.clone(), loops.accu_var.clone()]);
+    }
+    for inner in ast::children(expr) {
+        variables(inner, found);
+    }
 }
 
 fn replacement(expr: &IdedExpr) -> Option<IdedExpr> {

@@ -10,7 +10,7 @@ use kube_cel::cel::objects::{Key, OptionalValue};
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, Value};
 
 use crate::budget::{Budget, MAX_TEXT};
-use crate::expand::{OPTIONAL_LIST, OPTIONAL_SELECT};
+use crate::expand::{OPTIONAL_LIST, OPTIONAL_SELECT, TYPE};
 use crate::{ast, harden};
 
 type Result<T> = std::result::Result<T, ExecutionError>;
@@ -25,6 +25,8 @@ pub fn context(budget: &Arc<Budget>) -> Context<'static> {
     context.add_function("replace", replace);
     context.add_function("join", join);
     context.add_function(OPTIONAL_SELECT, optional_select);
+    context.add_function("type", |value: Value| -> Result<Value> { Ok(named(type_name(&value))) });
+    context.add_function(TYPE, |name: Arc<String>| -> Result<Value> { Ok(named(&name)) });
     context.add_function(OPTIONAL_LIST, optional_list);
     context.add_function(harden::LIMIT, limit);
     let purse = Arc::clone(budget);
@@ -51,6 +53,28 @@ pub fn context(budget: &Arc<Budget>) -> Context<'static> {
 pub fn exists(context: &Context<'_>, name: &str) -> bool {
     let probe: IdedExpr = ast::call(name, Vec::new());
     !matches!(context.resolve(&probe), Err(ExecutionError::UndeclaredReference(_)))
+}
+
+/// A type as a value; the blank keeps it apart from any text a rule would compare it with.
+fn named(name: &str) -> Value {
+    Value::String(Arc::new(format!("type {name}")))
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Int(_) => "int",
+        Value::UInt(_) => "uint",
+        Value::Float(_) => "double",
+        Value::Bool(_) => "bool",
+        Value::String(_) => "string",
+        Value::Bytes(_) => "bytes",
+        Value::List(_) => "list",
+        Value::Map(_) => "map",
+        Value::Null => "null_type",
+        Value::Timestamp(_) => "google.protobuf.Timestamp",
+        Value::Duration(_) => "google.protobuf.Duration",
+        _ => "dyn",
+    }
 }
 
 /// Counts characters where the library counts bytes.

@@ -75,7 +75,7 @@ pub async fn replace(
     let version = &resource.versions[call.version];
     if call.version != resource.storage && resource.strategy.enforce_schema {
         let shown = convert::value(&resource, version, entry);
-        let errors = version.schema.validate(&object, Some(&shown));
+        let errors = admission::check_schema(call, version, &object, Some(&shown));
         if !errors.is_empty() {
             return Err(PutError::Refused(ApiError::invalid(
                 &resource.group_kind(),
@@ -102,7 +102,7 @@ pub async fn replace(
     };
     carry_over(&old, &mut new);
     admission::admit(call, &mut new, Some(&old)).map_err(PutError::Refused)?;
-    crate::crd::check_schemas(&resource, &new).map_err(PutError::Refused)?;
+    crate::crd::check_schemas(&resource, &new, Some(&old)).map_err(PutError::Refused)?;
     let claim =
         call.server.addresses.claim(&resource, &mut new, Some(&old)).map_err(PutError::Refused)?;
     if resource.strategy.generation && wish_changed(&resource, &old, &new) {

@@ -1,6 +1,7 @@
 //! All cases, by topic.
 
 mod bodies;
+mod cel;
 mod concurrency;
 mod crd_schema;
 mod crd_versions;
@@ -74,6 +75,7 @@ const ALL: &[&[Case]] = &[
     runtime::CASES,
     crds::CASES,
     crd_schema::CASES,
+    cel::CASES,
     crd_versions::CASES,
     custom::CASES,
     kinds::CASES,
