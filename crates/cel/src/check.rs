@@ -59,11 +59,11 @@ impl<'a> Shape<'a> {
 }
 
 /// Checks one expression; `wanted` is the type it must have.
-pub fn run<'a>(
+pub fn run(
     source: &str,
     expr: &IdedExpr,
     context: &Context<'_>,
-    scope: &[(&str, Shape<'a>)],
+    scope: &[(&str, Shape<'_>)],
     wanted: &str,
 ) -> Result<(), String> {
     let mut checker = Checker {

@@ -166,16 +166,11 @@ fn optional_select(operand: Value, field: Arc<String>) -> Result<Value> {
 }
 
 /// An optional value as a list of one or none.
+#[allow(clippy::needless_pass_by_value)] // the evaluator hands over values
 fn optional_list(value: Value) -> Result<Value> {
-    match &value {
-        Value::Opaque(opaque) => match opaque.downcast_ref::<OptionalValue>() {
-            Some(optional) => {
-                Ok(Value::List(Arc::new(optional.value().cloned().into_iter().collect())))
-            }
-            None => Err(ExecutionError::NoSuchOverload),
-        },
-        _ => Err(ExecutionError::NoSuchOverload),
-    }
+    let Value::Opaque(opaque) = value else { return Err(ExecutionError::NoSuchOverload) };
+    let optional = opaque.downcast_ref::<OptionalValue>().ok_or(ExecutionError::NoSuchOverload)?;
+    Ok(Value::List(Arc::new(optional.value().cloned().into_iter().collect())))
 }
 
 /// An optional value.

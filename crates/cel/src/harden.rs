@@ -69,10 +69,12 @@ fn harden(expr: &mut IdedExpr) {
             *expr = ast::call(LIMIT, vec![sum]);
         }
         // As functions these hide what went wrong with their argument.
-        Expr::Call(call) if call.args.len() == 1 && METHODS.contains(&call.func_name.as_str()) => {
-            if call.target.is_none() {
-                call.target = call.args.pop().map(Box::new);
-            }
+        Expr::Call(call)
+            if call.target.is_none()
+                && call.args.len() == 1
+                && METHODS.contains(&call.func_name.as_str()) =>
+        {
+            call.target = call.args.pop().map(Box::new);
         }
         _ => {}
     }

@@ -10,7 +10,7 @@ use crate::check::{self, Shape};
 use crate::{ast, harden, parse, path};
 
 /// As deep as an expression may be nested to be evaluated on any stack.
-const SHALLOW: usize = 32;
+const SHALLOW: usize = 16;
 const MAX_MESSAGE: usize = 2048;
 const REASONS: [(&str, Problem); 4] = [
     ("FieldValueDuplicate", Problem::Duplicate),

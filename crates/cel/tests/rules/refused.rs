@@ -101,6 +101,20 @@ fn says_where_and_why() {
     }
 }
 
+/// What upstream has and we do not: refused when it is written, not when it runs.
+#[test]
+fn what_is_not_there_yet() {
+    for rule in [
+        "self.list.sortBy(x, x) == self.list",
+        "self.list.all(i, v, v != '')",
+        "self.list.transformList(i, v, v + '!').size() > 0",
+        "self.map.transformMap(k, v, v + 1).size() > 0",
+    ] {
+        let errors = compile(&every_type(rule)).unwrap_err();
+        assert!(errors[0].contains("undeclared reference to"), "{rule}: {errors:?}");
+    }
+}
+
 #[test]
 fn metadata_is_its_names_only() {
     let rule = |text: &str| json!({"type": "object", "x-kubernetes-validations": [{"rule": text}]});
