@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kube_cel::cel::common::types::{CelBytes, CelList, CelMap, CelString};
 use kube_cel::cel::common::value::Val;
 
+use crate::harden::WHOLE;
+
 /// Units for one object: a few seconds at worst, microseconds as a rule.
-const TOTAL: u64 = 10_000_000;
+const TOTAL: u64 = 20_000_000;
 /// The longest text an expression may put together.
 pub const MAX_TEXT: usize = 1 << 20;
 /// Bytes that cost as much as one turn of a loop when they are copied.
@@ -37,9 +39,10 @@ impl Budget {
         left > units
     }
 
-    /// Pays for one turn of a loop with this many operations that may look at a whole value.
-    pub fn pay_turn(&self, operations: u64) -> bool {
-        self.pay(1 + operations.saturating_mul(self.bulk.load(Ordering::Relaxed)))
+    /// Pays for one turn of a loop with operations of this weight that may look at a whole value.
+    pub fn pay_turn(&self, weight: u64) -> bool {
+        let bulk = self.bulk.load(Ordering::Relaxed);
+        self.pay(1 + weight.saturating_mul(bulk) / WHOLE.unsigned_abs())
     }
 
     /// Pays for a copy of a value.

@@ -3,6 +3,8 @@
 //! A small part of CEL's type checker: it follows the schema through selections, loops and
 //! comparisons and is silent about what it does not know ([`Shape::Unknown`]).
 
+use std::collections::HashSet;
+
 use kube_cel::cel::Context;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use landbridge_machinery::schema::NodeRef;
@@ -58,24 +60,26 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Checks one expression; `wanted` is the type it must have.
+/// Checks one expression; `wanted` is the type it must have. Returns the comparisons of simple values,
+/// which are cheap.
 pub fn run(
     source: &str,
     expr: &IdedExpr,
     context: &Context<'_>,
     scope: &[(&str, Shape<'_>)],
     wanted: &str,
-) -> Result<(), String> {
+) -> Result<HashSet<u64>, String> {
     let mut checker = Checker {
         source,
         context,
         scope: scope.iter().map(|(name, shape)| ((*name).to_owned(), *shape)).collect(),
+        cheap: HashSet::new(),
     };
     let shape = checker.shape(expr)?;
     if shape.name().is_some_and(|name| name != wanted) {
         return Err(format!("must evaluate to {wanted}"));
     }
-    Ok(())
+    Ok(checker.cheap)
 }
 
 struct Checker<'s, 'a> {
@@ -83,6 +87,8 @@ struct Checker<'s, 'a> {
     context: &'s Context<'s>,
     /// Inner names last.
     scope: Vec<(String, Shape<'a>)>,
+    /// Comparisons of simple values.
+    cheap: HashSet<u64>,
 }
 
 impl<'a> Checker<'_, 'a> {
@@ -129,7 +135,7 @@ impl<'a> Checker<'_, 'a> {
                 self.scope.truncate(before);
                 result
             }
-            Expr::Call(call) => self.call(call),
+            Expr::Call(call) => self.call(expr.id, call),
             Expr::List(_) | Expr::Map(_) => {
                 for inner in crate::ast::children(expr) {
                     self.shape(inner)?;
@@ -184,7 +190,7 @@ impl<'a> Checker<'_, 'a> {
         }
     }
 
-    fn call(&mut self, call: &CallExpr) -> Result<Shape<'a>, String> {
+    fn call(&mut self, id: u64, call: &CallExpr) -> Result<Shape<'a>, String> {
         let name = call.func_name.as_str();
         if name == OPTIONAL_SELECT {
             if let Some((operand, field)) = expand::selected(&call.args) {
@@ -193,7 +199,7 @@ impl<'a> Checker<'_, 'a> {
             }
             return Ok(Shape::Unknown);
         }
-        if let Some(shape) = self.operator(call)? {
+        if let Some(shape) = self.operator(id, call)? {
             return Ok(shape);
         }
         let prefix = match call.target.as_deref() {
@@ -229,7 +235,7 @@ impl<'a> Checker<'_, 'a> {
     }
 
     /// The shape of an operator's result; `None` when the call is none.
-    fn operator(&mut self, call: &CallExpr) -> Result<Option<Shape<'a>>, String> {
+    fn operator(&mut self, id: u64, call: &CallExpr) -> Result<Option<Shape<'a>>, String> {
         let name = call.func_name.as_str();
         let sign = name.trim_matches('_');
         match (name, call.args.as_slice()) {
@@ -258,6 +264,7 @@ impl<'a> Checker<'_, 'a> {
                     if left != right && (equality || !numbers(left) || !numbers(right)) {
                         return Err(self.no_overload(name, sign, &[left, right]));
                     }
+                    self.cheap.insert(id);
                 }
                 Ok(Some(Shape::Simple("bool")))
             }

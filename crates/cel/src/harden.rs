@@ -5,6 +5,8 @@
 //! - Functions that can be methods become methods, for better errors.
 //! - Sums of texts are limited ([`LIMIT`]): doubling needs no loop.
 
+use std::collections::HashSet;
+
 use kube_cel::cel::common::ast::{Expr, IdedExpr, operators};
 
 use crate::ast;
@@ -15,6 +17,9 @@ pub const TICK: &str = "@tick";
 pub const TICK_LIST: &str = "@tickList";
 /// `@limit(sum)`: the sum, unless it is too long.
 pub const LIMIT: &str = "@limit";
+
+/// What an operation that copies or walks through a value counts; comparing texts counts one.
+pub const WHOLE: i64 = 8;
 
 /// Operators that look at no more than a word of each operand.
 const CHEAP: [&str; 14] = [
@@ -37,19 +42,19 @@ const CHEAP: [&str; 14] = [
 /// Functions that can be called as methods, too.
 const METHODS: [&str; 5] = ["size", "string", "int", "uint", "double"];
 
-/// Rewrites the expression.
-pub fn run(expr: &mut IdedExpr) {
-    ast::rework(expr, &harden);
+/// Rewrites the expression; `cheap` are comparisons of simple values.
+pub fn run(expr: &mut IdedExpr, cheap: &HashSet<u64>) {
+    ast::rework(expr, &|expr| harden(expr, cheap));
 }
 
-fn harden(expr: &mut IdedExpr) {
+fn harden(expr: &mut IdedExpr, cheap: &HashSet<u64>) {
     match &mut expr.expr {
         Expr::Select(select) if !select.test => {
             let operand = std::mem::take(&mut *select.operand);
             *expr = ast::index(operand, ast::text(&select.field));
         }
         Expr::Comprehension(loops) => {
-            let operations = bulk(&loops.loop_step) + bulk(&loops.loop_cond);
+            let operations = bulk(&loops.loop_step, cheap) + bulk(&loops.loop_cond, cheap);
             let condition = std::mem::take(&mut loops.loop_cond);
             let mut args = vec![condition, ast::number(operations)];
             let list = matches!(loops.accu_init.expr, Expr::List(_));
@@ -81,14 +86,15 @@ fn harden(expr: &mut IdedExpr) {
 }
 
 /// Operations that may look at a whole value, outside of inner loops (those pay for themselves).
-fn bulk(expr: &IdedExpr) -> i64 {
+fn bulk(expr: &IdedExpr, cheap: &HashSet<u64>) -> i64 {
     let own = match &expr.expr {
-        Expr::Comprehension(_) => return 1,
+        Expr::Comprehension(_) => return WHOLE,
+        Expr::Call(_) if expr.id != 0 && cheap.contains(&expr.id) => 1,
         Expr::Call(call) if !CHEAP.contains(&call.func_name.as_str()) => {
             let scalar = call.args.iter().any(|arg| matches!(arg.expr, Expr::Literal(_)));
-            i64::from(call.target.is_some() || !scalar)
+            if call.target.is_some() || !scalar { WHOLE } else { 0 }
         }
         _ => 0,
     };
-    own + ast::children(expr).into_iter().map(bulk).sum::<i64>()
+    own + ast::children(expr).into_iter().map(|inner| bulk(inner, cheap)).sum::<i64>()
 }

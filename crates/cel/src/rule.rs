@@ -75,9 +75,9 @@ pub fn compile(
     let scope = [("self", self_shape), ("oldSelf", old_shape)];
     let mut build = |name: &str, source: &str, wanted: &str| {
         let built = parse::run(source).and_then(|mut expr| {
-            check::run(source, &expr, place.context, &scope, wanted)?;
+            let cheap = check::run(source, &expr, place.context, &scope, wanted)?;
             let uses_old = ast::mentions(&expr, "oldSelf");
-            harden::run(&mut expr);
+            harden::run(&mut expr, &cheap);
             Ok((expr, uses_old))
         });
         match built {
