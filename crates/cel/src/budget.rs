@@ -7,12 +7,12 @@ use kube_cel::cel::common::value::Val;
 
 use crate::harden::WHOLE;
 
-/// Units for one object: a few seconds at worst, microseconds as a rule.
+/// Units for one object: about two seconds at worst, microseconds as a rule.
 const TOTAL: u64 = 20_000_000;
 /// The longest text an expression may put together.
 pub const MAX_TEXT: usize = 1 << 20;
 /// Bytes that cost as much as one turn of a loop when they are copied.
-const BYTES_PER_UNIT: usize = 64;
+const BYTES_PER_UNIT: usize = 16;
 
 /// Counts down.
 pub struct Budget {
