@@ -1,11 +1,13 @@
 //! Between a well-formed object and the store: what the kind itself says about it.
 
+use landbridge_machinery::field::FieldError;
 use landbridge_machinery::hooks::{self, Operation, Request};
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::call::Call;
+use crate::registry::Version;
 use crate::{access, metadata};
 
 /// Runs the kind's defaults and rules over an object in its stored version.
@@ -36,7 +38,8 @@ pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> Ap
         errors.extend(metadata::check_update(object, old));
     }
     if resource.strategy.enforce_schema {
-        errors.extend(resource.storage_version().schema.validate(object, old));
+        let version = resource.storage_version();
+        errors.extend(check_schema(call, version, object, old));
     }
     if !errors.is_empty() {
         return Err(ApiError::invalid(&resource.group_kind(), &name, &errors));
@@ -47,6 +50,24 @@ pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> Ap
         call.warnings.extend(warnings);
     }
     access::admit(call, object, old)
+}
+
+/// What a version's schema and its rules say. Rules are asked about objects of the right shape only.
+pub fn check_schema(
+    call: &mut Call<'_>,
+    version: &Version,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    let errors = version.schema.validate(object, old);
+    match &version.rules {
+        Some(rules) if errors.is_empty() => {
+            let found = rules.validate(object, old);
+            call.warnings.extend(found.warnings);
+            found.errors
+        }
+        _ => errors,
+    }
 }
 
 /// Asks the kind whether an object may go.

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use landbridge_machinery::field::FieldPath;
 use landbridge_machinery::object;
-use landbridge_machinery::schema::Schema;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::EventKind;
 use serde_json::Value;
@@ -35,16 +34,23 @@ const PLURAL: &str = "customresourcedefinitions";
 /// Holds a CRD until its instances are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Refuses a CRD whose schemas are not structural. Other kinds pass.
-pub fn check_schemas(resource: &Resource, crd: &Value) -> ApiResult<()> {
+/// Refuses a CRD whose schemas are not structural or have rules that do not compile. Schemas that
+/// were there before pass (a CRD stored by an older server can still be deleted), and so do other
+/// kinds.
+pub fn check_schemas(resource: &Resource, crd: &Value, old: Option<&Value>) -> ApiResult<()> {
     if resource.group != GROUP {
         return Ok(());
     }
     let mut errors = Vec::new();
     for (index, version) in crd["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
+        let before = old.and_then(|old| old["spec"]["versions"].as_array()).into_iter().flatten();
+        let same = |v: &Value| v["name"] == version["name"] && v["schema"] == version["schema"];
+        if before.into_iter().any(same) {
+            continue;
+        }
         let path =
             FieldPath::new("spec.versions").index(index).child("schema").child("openAPIV3Schema");
-        if let Err(found) = Schema::structural(&version["schema"]["openAPIV3Schema"], &path) {
+        if let Err(found) = build::compile(&version["schema"]["openAPIV3Schema"], &path) {
             errors.extend(found);
         }
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use landbridge_cel::CompiledRules;
 use landbridge_machinery::gvk::{GroupKind, GroupResource, GroupVersionKind, api_version};
 use landbridge_machinery::hooks::Hooks;
 use landbridge_machinery::names::NameRule;
@@ -65,6 +66,8 @@ pub struct Version {
     pub served: bool,
     /// Compiled schema: validation, pruning, defaults, merge strategies.
     pub schema: Arc<Schema>,
+    /// The CEL rules of the schema, where a CRD has some.
+    pub rules: Option<Arc<CompiledRules>>,
     /// OpenAPI v3 schemas of this version: the name of the root definition, and all definitions it
     /// refers to by `#/components/schemas/NAME`. Made on first use: built-in kinds have large ones.
     pub openapi: Arc<dyn Fn() -> OpenApiSchemas + Send + Sync>,

@@ -106,6 +106,7 @@ impl Entry {
             name: "v1".into(),
             served: true,
             schema: compiled(root),
+            rules: None,
             openapi: Arc::new(move || schemas::openapi(&openapi_root)),
             status: self.status,
             scale: self.scale.then(scale_paths),

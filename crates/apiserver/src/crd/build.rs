@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use landbridge_machinery::field::FieldPath;
+use landbridge_cel::CompiledRules;
+use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::hooks::{Hooks, NoHooks};
 use landbridge_machinery::object;
@@ -67,6 +68,16 @@ pub fn resource(
     })
 }
 
+/// A schema and the rules in it.
+type Compiled = (Arc<Schema>, Option<Arc<CompiledRules>>);
+
+/// Compiles a schema with its rules, or says all that is wrong with them.
+pub fn compile(schema: &Value, path: &FieldPath) -> Result<Compiled, Vec<FieldError>> {
+    let schema = Arc::new(Schema::structural(schema, path)?);
+    let rules = CompiledRules::compile(&schema, path)?;
+    Ok((schema, rules.map(Arc::new)))
+}
+
 fn version(
     group: &str,
     kind: &str,
@@ -75,7 +86,7 @@ fn version(
 ) -> Result<Version, String> {
     let name = text(&declared["name"]).to_owned();
     let raw = Arc::new(declared["schema"]["openAPIV3Schema"].clone());
-    let schema = Schema::structural(&raw, &FieldPath::new("openAPIV3Schema"))
+    let (schema, rules) = compile(&raw, &FieldPath::new("openAPIV3Schema"))
         .map_err(|errors| landbridge_machinery::field::join(&errors))?;
     let scale = &declared["subresources"]["scale"];
     let deprecation = (declared["deprecated"] == true).then(|| {
@@ -84,7 +95,8 @@ fn version(
     let (of_group, of_version, of_kind) = (group.to_owned(), name.clone(), kind.to_owned());
     Ok(Version {
         served: declared["served"] == true,
-        schema: Arc::new(schema),
+        schema,
+        rules,
         openapi: Arc::new(move || openapi::crd_schemas(&of_group, &of_version, &of_kind, &raw)),
         status: declared["subresources"]["status"].is_object(),
         scale: scale.is_object().then(|| ScalePaths {

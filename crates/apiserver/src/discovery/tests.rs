@@ -15,6 +15,7 @@ fn version(group: &str, name: &str, kind: &str) -> Version {
         name: name.into(),
         served: true,
         schema: Arc::new(Schema::any()),
+        rules: None,
         openapi: Arc::new(move || OpenApiSchemas {
             root: root.clone(),
             definitions: BTreeMap::from([(root.clone(), json!({"type": "object"}))]),

@@ -52,7 +52,7 @@ pub async fn create_object(
     convert::to_storage(&resource, &resource.versions[version], &mut object)?;
     if version != resource.storage && resource.strategy.enforce_schema {
         // The client's version has a say before the stored version does.
-        let errors = resource.versions[version].schema.validate(&before, None);
+        let errors = admission::check_schema(call, &resource.versions[version], &before, None);
         if !errors.is_empty() {
             return Err(ApiError::invalid(&resource.group_kind(), object::name(&before), &errors));
         }
@@ -68,7 +68,7 @@ pub async fn create_object(
         }
         stamp(call, &mut candidate);
         admission::admit(call, &mut candidate, None)?;
-        crate::crd::check_schemas(&resource, &candidate)?;
+        crate::crd::check_schemas(&resource, &candidate, None)?;
         let name = object::name(&candidate).to_owned();
         let claim = call.server.addresses.claim(&resource, &mut candidate, None)?;
         drop_empty(&mut candidate);

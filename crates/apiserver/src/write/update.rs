@@ -87,7 +87,7 @@ pub async fn replace(
         track_update(Some(&live), &mut new, &Writer::of(call).write(&version.schema));
     }
     if call.version != resource.storage && resource.strategy.enforce_schema {
-        let errors = version.schema.validate(&new, Some(&live));
+        let errors = admission::check_schema(call, version, &new, Some(&live));
         if !errors.is_empty() {
             let error = ApiError::invalid(&resource.group_kind(), call.name(), &errors);
             return Err(PutError::Refused(error));
@@ -95,7 +95,7 @@ pub async fn replace(
     }
     convert::to_storage(&resource, version, &mut new).map_err(PutError::Refused)?;
     admission::admit(call, &mut new, Some(&old)).map_err(PutError::Refused)?;
-    crate::crd::check_schemas(&resource, &new).map_err(PutError::Refused)?;
+    crate::crd::check_schemas(&resource, &new, Some(&old)).map_err(PutError::Refused)?;
     let claim =
         call.server.addresses.claim(&resource, &mut new, Some(&old)).map_err(PutError::Refused)?;
     if resource.strategy.generation && wish_changed(&resource, &old, &new) {

@@ -2,6 +2,7 @@
 
 mod access;
 mod bodies;
+mod cel;
 mod concurrency;
 mod crd_schema;
 mod crd_versions;
@@ -75,6 +76,7 @@ const ALL: &[&[Case]] = &[
     runtime::CASES,
     crds::CASES,
     crd_schema::CASES,
+    cel::CASES,
     crd_versions::CASES,
     custom::CASES,
     kinds::CASES,

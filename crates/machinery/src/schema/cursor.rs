@@ -83,6 +83,11 @@ impl<'a> NodeRef<'a> {
         self.node().kind.map(super::node::Type::name)
     }
 
+    /// `format`, where it is one that is checked.
+    pub fn format(self) -> Option<&'static str> {
+        self.node().rules.format.map(super::format::Format::name)
+    }
+
     /// `description`; empty where there is none.
     pub fn description(self) -> &'a str {
         &self.node().description
