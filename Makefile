@@ -15,6 +15,7 @@ ARGS ?=
 BENCH_KUBECONFIG ?=
 BENCH_ARGS ?=
 SOAK_ROUNDS ?= 50
+FUZZ_SECONDS ?= 60
 RINGS ?=
 
 .PHONY: help
@@ -34,6 +35,10 @@ test: ## every ring of tests; the last lines say what was skipped and why
 .PHONY: soak
 soak: ## SOAK_ROUNDS (50) rounds of kill -9, against the store and the whole server
 	@scripts/soak "$(SOAK_ROUNDS)"
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZ_SECONDS (60); needs a nightly compiler
+	@scripts/fuzz "$(FUZZ_SECONDS)"
 
 .PHONY: bench
 bench: ## rates, latencies, CPU and memory of a release build

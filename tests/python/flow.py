@@ -20,6 +20,7 @@ from harness import case, equal, eventually, is_gone, refused, run_all, widget_c
 MERGE = "application/merge-patch+json"
 JSON = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 
 
 @case("version")
@@ -457,6 +458,55 @@ def contention(stage):
         thread.join(60)
     equal(problems, [])
     equal(core.read_namespaced_config_map("counter", ns).data["n"], "80")
+
+
+@case("server-side apply: two managers, a conflict, force")
+def server_side_apply(stage):
+    def apply(manager, force=None, **data):
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sided"}, "data": data}
+        return stage.core.patch_namespaced_config_map(
+            "sided", stage.namespace, body, field_manager=manager, force=force, _content_type=APPLY
+        )
+
+    made = apply("ann", a="1")
+    equal([(entry.manager, entry.operation) for entry in made.metadata.managed_fields], [("ann", "Apply")])
+    equal(apply("bob", b="2").data, {"a": "1", "b": "2"})
+    body = refused(409, "Conflict", apply, "bob", a="9")
+    equal(body["details"]["causes"][0]["field"], ".data.a")
+    equal(apply("bob", force=True, a="9").data, {"a": "9"})
+
+
+@case("a service account's token, and what it may do")
+def tokens(stage):
+    core, ns = stage.core, stage.namespace
+    core.create_namespaced_service_account(ns, {"metadata": {"name": "reader"}})
+    rbac = client.RbacAuthorizationV1Api()
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]
+    rbac.create_namespaced_role(ns, {"metadata": {"name": "reader"}, "rules": rules})
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": ns}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    rbac.create_namespaced_role_binding(ns, {"metadata": {"name": "reader"}, "roleRef": role, "subjects": [subject]})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    token = core.create_namespaced_service_account_token("reader", ns, request).status.token
+
+    admin = client.Configuration.get_default_copy()
+    mine = client.Configuration(host=admin.host)
+    mine.ssl_ca_cert = admin.ssl_ca_cert
+    mine.api_key = {"authorization": f"Bearer {token}"}
+    reader = client.ApiClient(mine)
+    api = client.CoreV1Api(reader)
+    api.list_namespaced_config_map(ns)
+    body = refused(403, "Forbidden", api.list_namespaced_secret, ns)
+    assert f'User "system:serviceaccount:{ns}:reader" cannot list resource "secrets"' in body["message"], body
+    refused(403, "Forbidden", api.create_namespaced_config_map, ns, stage.config_map("no"))
+    wanted = {"namespace": ns, "verb": "list", "resource": "configmaps"}
+    review = {"spec": {"resourceAttributes": wanted}}
+    access = client.AuthorizationV1Api(reader)
+    assert access.create_self_subject_access_review(review).status.allowed
+    review["spec"]["resourceAttributes"]["verb"] = "delete"
+    assert not access.create_self_subject_access_review(review).status.allowed
+    mine.api_key = {"authorization": f"Bearer {token}x"}
+    refused(401, "Unauthorized", client.CoreV1Api(client.ApiClient(mine)).list_namespaced_config_map, ns)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! All cases, by topic.
 
 mod access;
+mod apply;
 mod bodies;
 mod cel;
 mod concurrency;
@@ -64,6 +65,7 @@ const ALL: &[&[Case]] = &[
     life::CASES,
     metadata::CASES,
     patches::CASES,
+    apply::CASES,
     refusals::CASES,
     bodies::CASES,
     field_validation::CASES,
