@@ -39,7 +39,7 @@ const FLOOR: &str = "floor";
 const REVISION: &str = "revision";
 
 /// The log is read once, at open; after that the cache only serves the pages being written.
-const CACHE_BYTES: usize = 32 << 20;
+const CACHE_BYTES: usize = 8 << 20;
 
 /// How the database is opened; tests put a failing disk here.
 pub(crate) type Opener = Box<dyn Fn(&Path) -> Result<Database, DatabaseError> + Send>;
