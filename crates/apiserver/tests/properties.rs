@@ -258,6 +258,7 @@ fn any_media() -> impl Strategy<Value = &'static str> {
         "application/json-patch+json",
         "application/strategic-merge-patch+json",
         "application/apply-patch+yaml",
+        "application/vnd.kubernetes.protobuf",
         "text/plain",
         "",
     ])
