@@ -74,7 +74,10 @@ fn groups(registry: &Registry, core: bool, headers: &HeaderMap) -> Response<Body
     let (document, media) = match aggregated.flatten() {
         Some(form) => (discovery::aggregated(registry, core, form), form.media_type()),
         None if core => {
-            (discovery::legacy_api_versions(registry, "127.0.0.1:6443"), "application/json")
+            // Where the client reached us, as far as it says so.
+            let host = headers.get(http::header::HOST).and_then(|v| v.to_str().ok());
+            let address = host.unwrap_or("localhost");
+            (discovery::legacy_api_versions(registry, address), "application/json")
         }
         None => (discovery::group_list(registry), "application/json"),
     };
