@@ -25,12 +25,13 @@ mod admission;
 pub mod condition;
 mod crd;
 pub mod defaults;
-pub mod net;
 pub mod network;
 
 use std::sync::Arc;
 
 use landbridge_machinery::hooks::Hooks;
+
+pub use landbridge_addr::net;
 
 pub use self::crd::crds;
 pub use self::defaults::Defaults;

@@ -1,0 +1,1 @@
+//! What turns declarations into addresses, names and attachments, on any Kubernetes.

@@ -1,0 +1,1 @@
+//! The view across kinds: one address plan, and what contradicts it.
