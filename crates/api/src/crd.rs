@@ -14,6 +14,7 @@ use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
+use crate::ledger::AddressBlock;
 use crate::network::{DNSData, DNSMasq, IPSet, NetConfig, Reservation};
 
 /// Properties whose `null` differs from absent.
@@ -21,8 +22,14 @@ const NULLABLE: [&str; 1] = ["nodeSelector"];
 
 /// Every CRD, ready to be installed.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let mut crds =
-        vec![NetConfig::crd(), IPSet::crd(), Reservation::crd(), DNSMasq::crd(), DNSData::crd()];
+    let mut crds = vec![
+        NetConfig::crd(),
+        IPSet::crd(),
+        Reservation::crd(),
+        DNSMasq::crd(),
+        DNSData::crd(),
+        AddressBlock::crd(),
+    ];
     for crd in &mut crds {
         finish(crd);
     }

@@ -9,6 +9,7 @@
 //! | [`network`] | the kinds of `network.openstack.org` |
 //! | [`condition`] | how a kind says how it is doing |
 //! | [`net`] | prefixes, ranges and VLAN numbers, checked when they are made |
+//! | [`ledger`] | who holds which address of a segment |
 //! | [`defaults`] | what an installation may set for all objects |
 //!
 //! The CRDs come from [`crds`]. It finishes what the derive macro of kube produces (see there), so
@@ -25,6 +26,7 @@ mod admission;
 pub mod condition;
 mod crd;
 pub mod defaults;
+pub mod ledger;
 pub mod network;
 
 use std::sync::Arc;

@@ -92,7 +92,8 @@ fn names_scope_and_labels_are_upstreams() {
         ("DNSMasq", "dnsmasqs", "dnsmasq", Value::Null, None),
         ("DNSData", "dnsdata", "dnsdata", Value::Null, Some("20")),
     ];
-    assert_eq!(crds().len(), cases.len());
+    let ours = crds().iter().filter(|crd| crd["spec"]["group"] == "network.openstack.org").count();
+    assert_eq!(ours, cases.len());
     for (kind, plural, singular, short, restore_order) in cases {
         let crd = crd(kind);
         assert_eq!(crd["metadata"]["name"], format!("{plural}.network.openstack.org"));
