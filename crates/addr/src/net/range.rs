@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::{Cidr, Family};
 use crate::count::Count;
-use crate::number::number;
+use crate::number::{known, number};
 
 /// Addresses from the first to the last, both included, of one family and in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,6 +85,16 @@ impl Range {
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         // IPv4 sorts before all of IPv6, so different families come out as a wrong order.
         Self::new(self.first.max(other.first), self.last.min(other.last))
+    }
+
+    /// First and last as numbers.
+    pub(crate) fn numbers(&self) -> (u128, u128) {
+        (number(self.first), number(self.last))
+    }
+
+    /// From numbers that are known to belong to the family and to be in order.
+    pub(crate) fn known(family: Family, (first, last): (u128, u128)) -> Self {
+        Self { first: known(family, first), last: known(family, last) }
     }
 }
 
