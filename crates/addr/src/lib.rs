@@ -7,6 +7,8 @@
 //! | [`net`] | prefixes, ranges and VLAN numbers, checked when they are made |
 //! | [`number`] | an address is a family and a number; its neighbours |
 //! | [`set`] | a set of addresses, kept as the ranges it consists of |
+//! | [`skip`] | addresses that lie in a range and are never handed out |
+//! | [`pool`] | what one source hands out, and what is left of it |
 //! | [`collision`] | which of many ranges share addresses, and which addresses |
 //! | [`index`] | which of many ranges hold an address |
 //!
@@ -19,8 +21,12 @@ pub mod index;
 mod intervals;
 pub mod net;
 pub mod number;
+pub mod pool;
 pub mod set;
+pub mod skip;
 
 pub use self::collision::{collisions, overlaps};
 pub use self::index::RangeIndex;
+pub use self::pool::Pool;
 pub use self::set::RangeSet;
+pub use self::skip::Skip;
