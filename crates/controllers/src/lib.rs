@@ -1,1 +1,13 @@
 //! What turns declarations into addresses, names and attachments, on any Kubernetes.
+//!
+//! Each capability is a module with an *engine*, which takes what was seen and the time and says
+//! what to write, and a *driver*, which watches and writes. Engines do no IO: they are tested
+//! against a simulated API with delays, lost races and crashes.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`mirror`] | what an API holds of one kind, as far as one has been told |
+
+pub mod ipam;
+pub mod mirror;
