@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use landbridge_api::condition::{Conditions, Severity};
 use landbridge_api::network::{
-    Generation, GROUP, IPSetNetwork, IPSetRef, IPSetReservation, IPSetStatus, ReservedAddress,
-    Reservation, ReservationSpec, Route, VERSION,
+    GROUP, Generation, IPSetNetwork, IPSetRef, IPSetReservation, IPSetStatus, Reservation,
+    ReservationSpec, ReservedAddress, Route, VERSION,
 };
 
 use super::networks::Found;
@@ -94,11 +94,7 @@ fn shortfall(given: usize, wanted: usize, causes: &[String]) -> String {
 
 fn is_control_plane(given: &Given<'_>) -> bool {
     let network = given.found.network;
-    network
-        .service_network
-        .as_deref()
-        .unwrap_or(&network.name)
-        .eq_ignore_ascii_case(CONTROL_PLANE)
+    network.service_network.as_deref().unwrap_or(&network.name).eq_ignore_ascii_case(CONTROL_PLANE)
 }
 
 fn entry(given: &Given<'_>) -> IPSetReservation {
@@ -156,10 +152,8 @@ pub fn reservation(request: &Request, record: Option<&Record>, given: &[Given<'_
         uid: Some(uid.clone()),
         ..IPSetRef::default()
     };
-    let mut wanted = Reservation::new(
-        &name,
-        ReservationSpec { ip_set_ref: reference, reservation: addresses },
-    );
+    let mut wanted =
+        Reservation::new(&name, ReservationSpec { ip_set_ref: reference, reservation: addresses });
     wanted.metadata.namespace = Some(request.key.namespace.to_string());
     wanted.metadata.labels = Some(labels);
     wanted.metadata.finalizers = Some(finalizers);

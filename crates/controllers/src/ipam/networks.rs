@@ -93,7 +93,9 @@ pub fn pool(site: &Site, subnet: &Subnet, held: impl Iterator<Item = IpAddr>) ->
         .iter()
         .filter_map(|range| Range::new(range.first()?, range.last()?))
         .filter(|range| {
-            site.prefix.as_ref().is_ok_and(|p| p.contains(range.first()) && p.contains(range.last()))
+            site.prefix
+                .as_ref()
+                .is_ok_and(|p| p.contains(range.first()) && p.contains(range.last()))
         })
         .collect();
     let excluded = site.excluded.iter().filter_map(|address| Range::new(*address, *address));

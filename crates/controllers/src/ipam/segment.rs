@@ -35,8 +35,7 @@ fn plain(wire: String) -> String {
     if wire.len() <= LONGEST && begins_well && wire.chars().all(fits) {
         return wire;
     }
-    let cut: String =
-        wire.chars().take(LONGEST).map(|c| if fits(c) { c } else { '-' }).collect();
+    let cut: String = wire.chars().take(LONGEST).map(|c| if fits(c) { c } else { '-' }).collect();
     format!("x{cut}-{:016x}", fingerprint(wire.as_bytes()))
 }
 

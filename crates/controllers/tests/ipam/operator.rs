@@ -44,10 +44,27 @@ impl Operator {
     pub fn list(&mut self, server: &Server, kind: usize) {
         let engine = &mut self.engine;
         self.told[kind] = match kind {
-            0 => list::<NetConfig, _>(engine, &server.configs.objects, &server.configs.log, News::Config),
-            1 => list::<IPSet, _>(engine, &server.ipsets.objects, &server.ipsets.log, News::Request),
-            2 => list::<Reservation, _>(engine, &server.records.objects, &server.records.log, News::Record),
-            _ => list::<AddressBlock, _>(engine, &server.blocks.objects, &server.blocks.log, News::Block),
+            0 => list::<NetConfig, _>(
+                engine,
+                &server.configs.objects,
+                &server.configs.log,
+                News::Config,
+            ),
+            1 => {
+                list::<IPSet, _>(engine, &server.ipsets.objects, &server.ipsets.log, News::Request)
+            }
+            2 => list::<Reservation, _>(
+                engine,
+                &server.records.objects,
+                &server.records.log,
+                News::Record,
+            ),
+            _ => list::<AddressBlock, _>(
+                engine,
+                &server.blocks.objects,
+                &server.blocks.log,
+                News::Block,
+            ),
         };
     }
 
@@ -160,19 +177,22 @@ fn do_swap(server: &mut Server, swap: &Swap) -> Swapped {
             };
             server.create(AddressBlock::new(&swap.name, spec))
         }
-        Some((_, revision)) => server.change("", &swap.name, Some(*revision), |block: &mut AddressBlock| {
-            for (address, claim) in &swap.edits {
-                match claim {
-                    Some(claim) => block.spec.claims.insert(*address, claim.clone()),
-                    None => block.spec.claims.remove(address),
-                };
-            }
-            if swap.empties {
-                assert!(block.spec.claims.is_empty(), "a block with claims must not go");
-                block.metadata.deletion_timestamp =
-                    Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-            }
-        }),
+        Some((_, revision)) => {
+            server.change("", &swap.name, Some(*revision), |block: &mut AddressBlock| {
+                for (address, claim) in &swap.edits {
+                    match claim {
+                        Some(claim) => block.spec.claims.insert(*address, claim.clone()),
+                        None => block.spec.claims.remove(address),
+                    };
+                }
+                if swap.empties {
+                    assert!(block.spec.claims.is_empty(), "a block with claims must not go");
+                    block.metadata.deletion_timestamp = Some(
+                        k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH),
+                    );
+                }
+            })
+        }
     };
     let now = match result {
         Ok(block) if block.metadata.deletion_timestamp.is_some() => None,
@@ -229,4 +249,27 @@ fn do_step(server: &mut Server, step: &Step) -> Ended {
         let record = server.get::<Reservation>(namespace, name).map(Into::into);
         Ended::Now(request, record)
     })
+}
+
+/// Lets one controller work until nothing is left to do.
+pub fn settle(server: &mut Server, operator: &mut Operator) {
+    let mut chance = Chance::new(1);
+    for round in 0..10_000 {
+        let now = Timestamp::from_second(round).unwrap();
+        server.collect();
+        let mut moved = false;
+        for kind in 0..4 {
+            while operator.hear(server, kind) {
+                moved = true;
+            }
+        }
+        operator.act(now);
+        while operator.travel(server, &mut chance, now) {
+            moved = true;
+        }
+        if !moved && operator.is_idle() && operator.engine.wake_at().is_none() {
+            return;
+        }
+    }
+    panic!("never comes to rest");
 }

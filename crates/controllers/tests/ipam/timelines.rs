@@ -242,7 +242,8 @@ impl World {
         for ((_, name), record) in &self.server.records.objects {
             for entry in record.spec.reservation.values() {
                 let place = (segment(&entry.network).to_owned(), entry.address.parse().unwrap());
-                let claim = claims.get(&place).unwrap_or_else(|| panic!("{place:?} is not claimed"));
+                let claim =
+                    claims.get(&place).unwrap_or_else(|| panic!("{place:?} is not claimed"));
                 if claim.name == *name {
                     wanted.insert(place);
                 }
@@ -282,9 +283,8 @@ impl World {
         for cause in causes.split("; network ") {
             let network = cause.trim_start_matches("network ").split(',').next().unwrap();
             let (_, subnet) = netconfig.spec.find(network, "subnet1").unwrap();
-            let on_wire = |(wire, address): &(String, IpAddr)| {
-                (wire == segment(network)).then_some(*address)
-            };
+            let on_wire =
+                |(wire, address): &(String, IpAddr)| (wire == segment(network)).then_some(*address);
             if cause.contains("no ip address could be created") {
                 let ranges: Vec<Range> = subnet
                     .allocation_ranges
@@ -297,7 +297,8 @@ impl World {
                 assert!(cause.contains("; 0 of "), "{cause}");
             } else {
                 let mut words = cause.split_whitespace();
-                let address: IpAddr = words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{message}"));
+                let address: IpAddr =
+                    words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{message}"));
                 let holder = &claims[&(segment(network).to_owned(), address)];
                 assert!(cause.contains(&format!("{holder};")), "{cause}, not {holder}");
                 assert_ne!(holder.name, ipset.name_any(), "{cause}");
@@ -329,7 +330,8 @@ fn play(seed: u64, length: usize) {
         world.server.delete::<IPSet>(SPACE, &name);
     }
     world.quiet();
-    let orphans: Vec<String> = world.server.records.objects.keys().map(|(_, n)| n.clone()).collect();
+    let orphans: Vec<String> =
+        world.server.records.objects.keys().map(|(_, n)| n.clone()).collect();
     for name in orphans {
         world.server.delete::<Reservation>(SPACE, &name);
     }
