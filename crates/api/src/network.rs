@@ -33,7 +33,10 @@ pub use self::exposure::{
     ClientIpConfig, ExternalEndpoint, ServiceOverride, ServiceOverrideMetadata,
     ServiceOverrideSpec, SessionAffinityConfig,
 };
-pub use self::ipset::{IPSet, IPSetHooks, IPSetNetwork, IPSetReservation, IPSetSpec, IPSetStatus};
+pub use self::ipset::{
+    FINALIZER as IPSET_FINALIZER, IPSet, IPSetHooks, IPSetNetwork, IPSetReservation, IPSetSpec,
+    IPSetStatus, OLD_FINALIZER as OLD_IPSET_FINALIZER,
+};
 pub use self::netconfig::{
     AllocationRange, Generation, LookupError, NetConfig, NetConfigHooks, NetConfigSpec,
     NetConfigStatus, Network, Route, Subnet,

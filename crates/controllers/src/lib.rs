@@ -11,3 +11,10 @@
 
 pub mod ipam;
 pub mod mirror;
+
+use std::future::Future;
+
+/// Runs every controller until `stop` is done.
+pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
+    ipam::run(client, stop).await;
+}

@@ -57,6 +57,9 @@ pub enum Command {
     /// Stop it
     #[command(after_long_help = DOWN_HELP)]
     Down(DownArgs),
+    /// Run the controllers against any Kubernetes
+    #[command(after_long_help = OPERATOR_HELP)]
+    Operator(OperatorArgs),
     /// Print the custom resource definitions, as YAML
     #[command(after_long_help = "\
 Examples:
@@ -94,6 +97,16 @@ Files in the state directory (for their owner only):
 
 The API listens on 127.0.0.1:6443. When that port is taken and --port is not given, another one is
 chosen, said and remembered.";
+
+const OPERATOR_HELP: &str = "\
+`landbridge up` runs the controllers by itself; this is for another Kubernetes, after its custom
+resource definitions were installed (`landbridge crds`). Several operators may run at once: every
+address is taken by a compare-and-swap, so they get in nobody's way.
+
+Examples:
+  landbridge operator                             $KUBECONFIG, ~/.kube/config, or the pod's own account
+  landbridge operator --kubeconfig admin.conf
+  landbridge operator --context staging";
 
 const STATUS_HELP: &str = "\
 Exit codes:
@@ -142,9 +155,25 @@ pub struct UpArgs {
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub bind: IpAddr,
 
+    /// Run the API alone: nothing acts on the objects, unless `landbridge operator` does
+    #[arg(long)]
+    pub no_controllers: bool,
+
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,
+}
+
+/// `landbridge operator`
+#[derive(Args)]
+pub struct OperatorArgs {
+    /// File that says how to reach the API
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Context of that file
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
 }
 
 /// `landbridge status`

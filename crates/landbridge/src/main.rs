@@ -10,10 +10,12 @@ mod detach;
 mod down;
 mod listen;
 mod log;
+mod operator;
 mod process;
 mod progress;
 mod state;
 mod status;
+mod stop;
 mod up;
 mod version;
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Up(args) => up::run(&args, cli.log_level),
         Command::Status(args) => status::run(&args, cli.log_level),
         Command::Down(args) => down::run(&args),
+        Command::Operator(args) => operator::run(&args, cli.log_level),
         Command::Crds => crds::run(),
         Command::Completion(args) => completion::run(&args),
     };

@@ -1,7 +1,7 @@
 //! `landbridge up`
 //!
 //! ```text
-//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, socket) ─▶ kubeconfig ─▶ ready
+//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, socket) ─▶ controllers ─▶ kubeconfig ─▶ ready
 //! ```
 //!
 //! The API listens only when all kinds are there: a client never sees half of it.
@@ -15,7 +15,6 @@ use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -25,6 +24,7 @@ use crate::log::{self, LogLevel};
 use crate::process::ProcessId;
 use crate::progress::{Message, Progress, say};
 use crate::state::{Lock, RunInfo, Running, Server, StateDir};
+use crate::stop::StopSignals;
 use crate::{connect, detach, version};
 
 /// How long open requests may take to end.
@@ -165,13 +165,21 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let until = wait_for(stopped.clone());
     tasks.spawn(async move { api.serve_tls(listening.listener, tls, until).await });
     let api = server.clone();
-    let until = wait_for(stopped);
+    let until = wait_for(stopped.clone());
     tasks.spawn(async move { api.serve_unix(socket, Identity::admin(), until).await });
     if let Some(note) = listening.note {
         progress.note(note);
     }
     let kubernetes = landbridge_apiserver::kubernetes_version();
     progress.step("API", format!("{} (Kubernetes {kubernetes})", listening.url));
+
+    if args.no_controllers {
+        progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
+    } else {
+        let client = server.client(Identity::system("landbridge"));
+        tasks.spawn(landbridge_controllers::run(client, wait_for(stopped)));
+        progress.step("controllers", "addresses (IPSet)".to_owned());
+    }
 
     let kubeconfig = state.kubeconfig();
     write_private(&kubeconfig, pki.admin_kubeconfig(&listening.url).as_bytes())?;
@@ -224,27 +232,4 @@ fn certificate_names(bind: IpAddr) -> Vec<String> {
 async fn wait_for(mut stopped: watch::Receiver<bool>) {
     // An error means the sender is gone: then it is time to stop, too.
     let _ = stopped.wait_for(|stop| *stop).await;
-}
-
-/// SIGINT and SIGTERM.
-struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl StopSignals {
-    fn new() -> anyhow::Result<Self> {
-        let on = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self {
-            interrupt: on(SignalKind::interrupt())?,
-            terminate: on(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
 }

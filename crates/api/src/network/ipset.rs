@@ -8,7 +8,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::hooks::IPSetHooks;
+pub use self::hooks::{FINALIZER, IPSetHooks, OLD_FINALIZER};
 use super::{NAME_PATTERN, Route};
 use crate::condition::Condition;
 

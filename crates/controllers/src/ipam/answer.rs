@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use landbridge_api::condition::{Conditions, Severity};
 use landbridge_api::network::{
-    GROUP, Generation, IPSetNetwork, IPSetRef, IPSetReservation, IPSetStatus, Reservation,
-    ReservationSpec, ReservedAddress, Route, VERSION,
+    GROUP, Generation, IPSET_FINALIZER, IPSetNetwork, IPSetRef, IPSetReservation, IPSetStatus,
+    Reservation, ReservationSpec, ReservedAddress, Route, VERSION,
 };
 
 use super::networks::Found;
-use super::seen::{FINALIZER, Record, Request, is_ours};
+use super::seen::{Record, Request, is_ours};
 
 /// Label of a Reservation for each of its networks.
 const NETWORK_LABEL: &str = "ipam.network.openstack.org/";
@@ -143,7 +143,7 @@ pub fn reservation(request: &Request, record: Option<&Record>, given: &[Given<'_
     labels.extend(record.map(|record| record.labels.clone()).unwrap_or_default());
     let mut finalizers = record.map(|record| record.finalizers.clone()).unwrap_or_default();
     if !finalizers.iter().any(|finalizer| is_ours(finalizer)) {
-        finalizers.push(FINALIZER.to_owned());
+        finalizers.push(IPSET_FINALIZER.to_owned());
     }
     let (name, uid) = (request.key.name.to_string(), request.uid.to_string());
     let reference = IPSetRef {

@@ -21,12 +21,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use landbridge_addr::Pool;
 use landbridge_api::ledger::Claim;
-use landbridge_api::network::{IPSetNetwork, IPSetStatus, Reservation};
+use landbridge_api::network::{IPSET_FINALIZER, IPSetNetwork, IPSetStatus, Reservation};
 
 use super::answer::{self, Given, Trouble};
 use super::ledger::{Effect, HOLDER, Ledger, Place, Swap, Swapped};
 use super::networks::{self, Found, Networks};
-use super::seen::{Block, Config, FINALIZER, Record, Request, is_ours};
+use super::seen::{Block, Config, Record, Request, is_ours};
 use crate::mirror::{Epoch, Key, Mirror, Told};
 
 /// A write that fails is tried again after so long, then after twice as long, and so on.
@@ -392,7 +392,7 @@ impl Engine {
             }
             Some(request) if !request.finalizers.iter().any(|f| is_ours(f)) => {
                 let mut finalizers = request.finalizers.clone();
-                finalizers.push(FINALIZER.to_owned());
+                finalizers.push(IPSET_FINALIZER.to_owned());
                 Some(What::Finalizers { revision: request.revision, finalizers })
             }
             Some(request) => {

@@ -7,20 +7,16 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use landbridge_api::ledger::{AddressBlock, Claim, block_of};
 use landbridge_api::network::{
-    IPSet, IPSetNetwork, IPSetStatus, NetConfig, NetConfigSpec, Reservation, ReservedAddress,
+    IPSET_FINALIZER, IPSet, IPSetNetwork, IPSetStatus, NetConfig, NetConfigSpec,
+    OLD_IPSET_FINALIZER, Reservation, ReservedAddress,
 };
 
 use super::segment::WIRES;
 use crate::mirror::{Key, Observed};
 
-/// What marks an object as being cleaned up by this controller: today's upstream, and the
-/// bare kind of earlier days, which is only tolerated.
-pub const FINALIZER: &str = "openstack.org/ipset";
-const OLD_FINALIZER: &str = "IPSet";
-
 /// Whether a finalizer is this controller's.
 pub fn is_ours(finalizer: &str) -> bool {
-    finalizer == FINALIZER || finalizer == OLD_FINALIZER
+    finalizer == IPSET_FINALIZER || finalizer == OLD_IPSET_FINALIZER
 }
 
 /// An IPSet.

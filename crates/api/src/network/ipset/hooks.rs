@@ -8,7 +8,7 @@ use landbridge_machinery::hooks::{Hooks, Operation, Request};
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{IPSetSpec, change, rules};
 use crate::admission::{self, Findings};
@@ -19,7 +19,20 @@ use crate::network::netconfig::the_netconfig;
 /// The rules of IPSet.
 pub struct IPSetHooks;
 
+/// What keeps an IPSet until its addresses are freed. An IPSet gets it when it is created, which
+/// saves the controller a write.
+pub const FINALIZER: &str = "openstack.org/ipset";
+/// What it was called in the seeds' time. It is honoured, not set.
+pub const OLD_FINALIZER: &str = "IPSet";
+
 impl Hooks for IPSetHooks {
+    fn mutate(&self, request: &Request<'_>, object: &mut Value) -> ApiResult<()> {
+        if request.operation == Operation::Create {
+            add_finalizer(object);
+        }
+        Ok(())
+    }
+
     fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
         match request.operation {
             Operation::Delete => Ok(Vec::new()),
@@ -30,6 +43,19 @@ impl Hooks for IPSetHooks {
 
     fn webhook_name(&self) -> Option<&str> {
         Some("vipset-v1beta1.kb.io")
+    }
+}
+
+/// Anything unexpected is left for the server to complain about.
+fn add_finalizer(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let finalizers = metadata.entry("finalizers").or_insert(Value::Null);
+    match finalizers {
+        Value::Null => *finalizers = json!([FINALIZER]),
+        Value::Array(list) if !list.iter().any(|f| *f == FINALIZER || *f == OLD_FINALIZER) => {
+            list.push(FINALIZER.into());
+        }
+        _ => {}
     }
 }
 

@@ -1,0 +1,59 @@
+//! `landbridge operator`: the controllers, against any Kubernetes.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::args::OperatorArgs;
+use crate::log::{self, LogLevel};
+use crate::stop::StopSignals;
+
+/// Runs until told to stop.
+pub fn run(args: &OperatorArgs, log_level: Option<LogLevel>) -> anyhow::Result<ExitCode> {
+    log::init(log_level, LogLevel::Info);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the asynchronous runtime")?;
+    runtime.block_on(work(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
+    let mut signals = StopSignals::new()?;
+    let config = config(args).await?;
+    let url = config.cluster_url.clone();
+    let client = Client::try_from(config).context("cannot use what the kubeconfig says")?;
+    // Not fatal: an operator may be started before its API, and outlives every outage of it.
+    match client.apiserver_version().await {
+        Ok(version) => tracing::info!(%url, version = version.git_version, "controllers start"),
+        Err(error) => tracing::warn!(%url, %error, "the API does not answer yet; still trying"),
+    }
+    let stop = async {
+        let name = signals.next().await;
+        tracing::info!("{name}: stopping");
+    };
+    landbridge_controllers::run(client, stop).await;
+    Ok(())
+}
+
+async fn config(args: &OperatorArgs) -> anyhow::Result<Config> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..Default::default() };
+    match &args.kubeconfig {
+        Some(file) => {
+            let read = Kubeconfig::read_from(file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            Config::from_custom_kubeconfig(read, &options)
+                .await
+                .with_context(|| format!("cannot use {}", file.display()))
+        }
+        None if args.context.is_some() => {
+            Config::from_kubeconfig(&options).await.context("cannot find that context")
+        }
+        None => Config::infer().await.context(
+            "no kubeconfig found: give --kubeconfig, set KUBECONFIG, or run this in a pod",
+        ),
+    }
+}
