@@ -12,6 +12,8 @@
 //! | [`delivery`] | how long a write takes to reach its watchers |
 //! | [`measure`] | one whole measurement of one server |
 //! | [`report`] | tables, Markdown, ratios |
+//! | [`plane`] | a landbridge of one's own, started and killed |
+//! | [`sets`] | IPSets as load, and what became of them |
 //! | [`ledger`] | what a client knows for certain about its writes, pure (for `landbridge-crash`) |
 
 // Figures for people: a rate or a quantile needs no 53rd bit.
@@ -21,7 +23,9 @@ pub mod delivery;
 pub mod ledger;
 pub mod load;
 pub mod measure;
+pub mod plane;
 pub mod process;
 pub mod report;
+pub mod sets;
 pub mod stage;
 pub mod stats;

@@ -4,25 +4,22 @@
 //! acknowledged write is missing, a deleted object is back, or a revision is handed out twice.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use landbridge_bench::ledger::Ledger;
+use landbridge_bench::plane::{Chance, Plane, kill};
 use serde_json::json;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::task::JoinSet;
 
 const NAMESPACE: &str = "crash";
-/// For a server to answer after its start.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Kills a server while clients write, and looks whether anything acknowledged is lost.
 #[derive(Parser)]
@@ -56,10 +53,8 @@ async fn main() -> Result<ExitCode> {
     let end = arguments.minutes.map(|minutes| Instant::now() + Duration::from_mins(minutes));
     let directory = tempfile::tempdir()?;
     let mut trial = Trial {
-        server: arguments.server,
-        state: directory.path().join("state"),
-        log: directory.path().join("server.log"),
-        chance: Chance(seed | 1),
+        plane: Plane::new(arguments.server, directory.path()),
+        chance: Chance::new(seed),
         writers: (0..arguments.writers)
             .map(|id| Writer { id, turn: 0, ledger: Ledger::default() })
             .collect(),
@@ -79,7 +74,7 @@ async fn main() -> Result<ExitCode> {
         failed += 1;
         eprintln!("round {} with seed {seed}:", passed + failed);
         wrong.iter().take(20).for_each(|line| eprintln!("  {line}"));
-        eprintln!("the server's last words:\n{}", trial.last_words());
+        eprintln!("the server's last words:\n{}", trial.plane.last_words());
         break;
     }
     println!("{passed} passed, {failed} failed");
@@ -87,9 +82,7 @@ async fn main() -> Result<ExitCode> {
 }
 
 struct Trial {
-    server: PathBuf,
-    state: PathBuf,
-    log: PathBuf,
+    plane: Plane,
     chance: Chance,
     writers: Vec<Writer>,
     /// The highest revision any answer ever carried.
@@ -99,11 +92,11 @@ struct Trial {
 impl Trial {
     /// One life of the server, and the look at what its successor finds.
     async fn round(&mut self) -> Result<Vec<String>> {
-        let (mut server, config) = self.start().await?;
+        let (mut server, config) = self.plane.up(&[]).await?;
         let lifetime = Duration::from_millis(300 + self.chance.below(1500));
         let acknowledged = self.write_until_killed(&mut server, &config, lifetime).await?;
 
-        let (mut server, config) = self.start().await?;
+        let (mut server, config) = self.plane.up(&[]).await?;
         let (wrong, objects) = self.compare(&Client::try_from(config)?).await?;
         // Dies right after its start, too: recovery must survive a crash.
         kill(&mut server).await?;
@@ -113,34 +106,6 @@ impl Trial {
             wrong.len()
         );
         Ok(wrong)
-    }
-
-    async fn start(&self) -> Result<(Child, Config)> {
-        let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut server = Command::new(&self.server)
-            .arg("up")
-            .arg("--dir")
-            .arg(&self.state)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.server.display()))?;
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            // A kubeconfig of the life before may still lie there; only an answer counts.
-            if let Ok(config) = answering(&self.state.join("kubeconfig")).await {
-                return Ok((server, config));
-            }
-            if let Some(status) = server.try_wait()? {
-                bail!("the server ended at its start: {status}");
-            }
-            if Instant::now() > deadline {
-                bail!("the server does not answer {} s after its start", PATIENCE.as_secs());
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
     }
 
     async fn write_until_killed(
@@ -201,28 +166,6 @@ impl Trial {
         }
         Ok((wrong, found.len()))
     }
-
-    fn last_words(&self) -> String {
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(20)..].join("\n")
-    }
-}
-
-async fn answering(kubeconfig: &Path) -> Result<Config> {
-    let config = Config::from_custom_kubeconfig(
-        Kubeconfig::read_from(kubeconfig)?,
-        &KubeConfigOptions::default(),
-    )
-    .await?;
-    let client = Client::try_from(config.clone())?;
-    tokio::time::timeout(Duration::from_secs(2), client.apiserver_version()).await??;
-    Ok(config)
-}
-
-/// SIGKILL, and wait until it is gone.
-async fn kill(server: &mut Child) -> Result<()> {
-    server.kill().await.context("cannot kill the server")
 }
 
 /// What a writer saw in one life of the server.
@@ -291,16 +234,4 @@ fn object(name: &str, value: u64) -> ConfigMap {
     map.metadata.name = Some(name.to_owned());
     map.data = Some(BTreeMap::from([("n".to_owned(), value.to_string())]));
     map
-}
-
-/// A small generator (xorshift): the moments of death must be repeatable, not unguessable.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }
