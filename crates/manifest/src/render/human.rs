@@ -1,0 +1,294 @@
+//! Findings for a terminal, as a compiler shows them.
+//!
+//! ```text
+//! error[LB0106]: the key `vlan` stands here twice
+//!   --> netconfig.yaml:14:7
+//!    |
+//! 12 |       vlan: 20
+//!    |       ---- first here
+//! ...
+//! 14 |       vlan: 21
+//!    |       ^^^^ again here; this one counts
+//!    |
+//!    = in: NetConfig openstack/netconfig, spec.networks[1].subnets[0].vlan
+//!    = help: keep one of the two
+//! ```
+
+use std::fmt;
+
+use super::{Sources, Summary, display, in_order};
+use crate::{Diagnostic, Label, Severity, Source, Span};
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Human {
+    /// With colours. The caller knows whether there is a terminal.
+    pub color: bool,
+    /// Columns an excerpt may take; a longer line is cut around the caret.
+    pub width: usize,
+}
+
+impl Default for Human {
+    fn default() -> Self {
+        Human { color: false, width: 100 }
+    }
+}
+
+/// Prints findings with excerpts, and the summary as the last line.
+pub fn human(
+    out: &mut dyn fmt::Write,
+    diagnostics: &[Diagnostic],
+    sources: &Sources,
+    summary: &Summary,
+    how: Human,
+) -> fmt::Result {
+    let mut printer = Printer { out, sources, how };
+    for diagnostic in in_order(diagnostics) {
+        printer.diagnostic(diagnostic)?;
+    }
+    writeln!(printer.out, "{summary}")
+}
+
+#[derive(Clone, Copy)]
+enum Paint {
+    Severity(Severity),
+    Bold,
+    Frame,
+}
+
+struct Printer<'a> {
+    out: &'a mut dyn fmt::Write,
+    sources: &'a Sources,
+    how: Human,
+}
+
+impl Printer<'_> {
+    fn paint(&mut self, paint: Paint, text: &str) -> fmt::Result {
+        let code = match paint {
+            _ if !self.how.color => return self.out.write_str(text),
+            Paint::Severity(Severity::Error) => "1;31",
+            Paint::Severity(Severity::Warning) => "1;33",
+            Paint::Severity(Severity::Note) => "1;36",
+            Paint::Bold => "1",
+            Paint::Frame => "1;34",
+        };
+        write!(self.out, "\x1b[{code}m{text}\x1b[0m")
+    }
+
+    fn diagnostic(&mut self, diagnostic: &Diagnostic) -> fmt::Result {
+        self.paint(
+            Paint::Severity(diagnostic.severity),
+            &format!("{}[{}]", diagnostic.severity, diagnostic.code),
+        )?;
+        self.paint(Paint::Bold, &format!(": {}\n", display::safe(&diagnostic.message)))?;
+
+        let last =
+            diagnostic.labels.iter().filter_map(|label| label.span).map(|span| span.line).max();
+        let gutter = last.unwrap_or(1).to_string().len().max(2);
+        for (index, group) in groups(diagnostic).iter().enumerate() {
+            self.group(diagnostic.severity, group, index == 0, gutter)?;
+        }
+        self.remarks(diagnostic, gutter)?;
+        self.out.write_char('\n')
+    }
+
+    /// The labels of one file.
+    fn group(
+        &mut self,
+        severity: Severity,
+        labels: &[&Label],
+        first: bool,
+        gutter: usize,
+    ) -> fmt::Result {
+        let Some(head) = labels.iter().find(|label| label.primary).or(labels.first()) else {
+            return Ok(());
+        };
+        let arrow = if first { "-->" } else { ":::" };
+        self.paint(Paint::Frame, &format!("{:gutter$}{arrow} ", ""))?;
+        match head.span {
+            Some(span) => {
+                writeln!(self.out, "{}:{}:{}", display::safe(&head.file), span.line, span.column)?;
+            }
+            None => writeln!(self.out, "{}", display::safe(&head.file))?,
+        }
+        let Some(source) = self.sources.get(&head.file) else { return Ok(()) };
+        let mut placed: Vec<(Span, &Label)> =
+            labels.iter().filter_map(|label| Some((label.span?, *label))).collect();
+        placed.sort_by_key(|(span, label)| (span.line, span.column, !label.primary));
+        if placed.is_empty() {
+            return Ok(());
+        }
+        self.paint(Paint::Frame, &format!("{:gutter$} |\n", ""))?;
+        let mut before: Option<u32> = None;
+        for (span, label) in placed {
+            if before != Some(span.line) {
+                match before {
+                    Some(line) if line + 2 == span.line => {
+                        self.line(source, line + 1, gutter, None)?;
+                    }
+                    Some(line) if line + 2 < span.line => self.paint(Paint::Frame, "...\n")?,
+                    _ => {}
+                }
+            }
+            self.marked(source, span, label, severity, gutter, before == Some(span.line))?;
+            before = Some(span.line);
+        }
+        Ok(())
+    }
+
+    /// A line of the file, or the part of it around a column.
+    fn line(
+        &mut self,
+        source: &Source,
+        number: u32,
+        gutter: usize,
+        window: Option<&Window>,
+    ) -> fmt::Result {
+        self.paint(Paint::Frame, &format!("{number:>gutter$} |"))?;
+        let line = display::Line::new(source.line(number));
+        let whole = Window::around(&line, 0, 0, self.how.width);
+        let text = window.unwrap_or(&whole).cut(&line);
+        if text.trim_end().is_empty() {
+            self.out.write_char('\n')
+        } else {
+            writeln!(self.out, " {}", text.trim_end())
+        }
+    }
+
+    /// A line with a caret under a span of it.
+    fn marked(
+        &mut self,
+        source: &Source,
+        span: Span,
+        label: &Label,
+        severity: Severity,
+        gutter: usize,
+        again: bool,
+    ) -> fmt::Result {
+        let line = display::Line::new(source.line(span.line));
+        let start = span.column.saturating_sub(1) as usize;
+        let end = source.end_of(span);
+        let end = if end.line == span.line {
+            end.column.saturating_sub(1) as usize
+        } else {
+            line.cells.len()
+        };
+        let window = Window::around(&line, start, end, self.how.width);
+        if !again {
+            self.line(source, span.line, gutter, Some(&window))?;
+        }
+        let (from, to) = (line.column(start), line.column(end.max(start)));
+        let width =
+            to.saturating_sub(from).max(1).min(window.right(&line).saturating_sub(from).max(1));
+        let mark = if label.primary { "^" } else { "-" }.repeat(width);
+        self.paint(Paint::Frame, &format!("{:gutter$} |", ""))?;
+        write!(self.out, " {:indent$}", "", indent = window.indent(&line, from))?;
+        let text = display::safe(&label.text);
+        let mark = if text.is_empty() { mark } else { format!("{mark} {text}") };
+        self.paint(if label.primary { Paint::Severity(severity) } else { Paint::Frame }, &mark)?;
+        self.out.write_char('\n')
+    }
+
+    fn remarks(&mut self, diagnostic: &Diagnostic, gutter: usize) -> fmt::Result {
+        let mut remarks = Vec::new();
+        for label in &diagnostic.labels {
+            let place: Vec<&str> =
+                [&label.object, &label.field].into_iter().flatten().map(String::as_str).collect();
+            if !place.is_empty() {
+                remarks.push((if label.primary { "in" } else { "and" }, place.join(", ")));
+            }
+        }
+        remarks.sort_by_key(|(word, _)| *word != "in");
+        remarks.dedup();
+        remarks.extend(diagnostic.help.iter().map(|help| ("help", help.clone())));
+        remarks.extend(diagnostic.url.iter().map(|url| ("see", url.clone())));
+        if remarks.is_empty() {
+            return Ok(());
+        }
+        let excerpt = diagnostic
+            .labels
+            .iter()
+            .any(|label| label.span.is_some() && self.sources.get(&label.file).is_some());
+        if excerpt {
+            self.paint(Paint::Frame, &format!("{:gutter$} |\n", ""))?;
+        }
+        for (word, text) in remarks {
+            self.paint(Paint::Frame, &format!("{:gutter$} = ", ""))?;
+            self.paint(Paint::Bold, word)?;
+            writeln!(self.out, ": {}", display::safe(&text))?;
+        }
+        Ok(())
+    }
+}
+
+/// The labels by file, the file of the finding's place first, the others in order of appearance.
+fn groups(diagnostic: &Diagnostic) -> Vec<Vec<&Label>> {
+    let mut groups: Vec<Vec<&Label>> = Vec::new();
+    for label in diagnostic.place().into_iter().chain(&diagnostic.labels) {
+        match groups
+            .iter_mut()
+            .find(|group| group.first().is_some_and(|first| first.file == label.file))
+        {
+            Some(group) if group.iter().any(|known| std::ptr::eq(*known, label)) => {}
+            Some(group) => group.push(label),
+            None => groups.push(vec![label]),
+        }
+    }
+    groups
+}
+
+/// The part of a long line that is shown.
+struct Window {
+    /// First and one past the last character shown.
+    from: usize,
+    to: usize,
+    whole: usize,
+}
+
+const CUT: &str = "...";
+
+impl Window {
+    /// Shows the whole line if it fits, otherwise what stands around the marked characters, more of
+    /// it to the right, where the value is.
+    fn around(line: &display::Line, start: usize, end: usize, width: usize) -> Self {
+        let whole = line.cells.len();
+        if line.column(whole) <= width.max(20) {
+            return Window { from: 0, to: whole, whole };
+        }
+        let room = width.max(20);
+        let lead = room / 4;
+        let left = line.column(start).saturating_sub(lead);
+        let from = if line.column(end) <= room - CUT.len() {
+            0
+        } else {
+            (0..whole).find(|at| line.column(*at) >= left).unwrap_or(0)
+        };
+        let limit = line.column(from) + room;
+        let to = (from..=whole).take_while(|at| line.column(*at) <= limit).last().unwrap_or(from);
+        Window { from, to, whole }
+    }
+
+    fn cut(&self, line: &display::Line) -> String {
+        let shown: String = line
+            .cells
+            .iter()
+            .skip(self.from)
+            .take(self.to - self.from)
+            .map(|cell| cell.text.as_str())
+            .collect();
+        let left = if self.from > 0 { CUT } else { "" };
+        let right = if self.to < self.whole { CUT } else { "" };
+        format!("{left}{shown}{right}")
+    }
+
+    /// Where a column of the whole line stands in what is shown.
+    fn indent(&self, line: &display::Line, column: usize) -> usize {
+        let left = if self.from > 0 { CUT.len() } else { 0 };
+        column.saturating_sub(line.column(self.from)) + left
+    }
+
+    /// The column of the whole line where what is shown ends.
+    fn right(&self, line: &display::Line) -> usize {
+        line.column(self.to)
+    }
+}

@@ -1,0 +1,72 @@
+//! What to do about YAML that does not parse.
+//!
+//! The parser names the rule that was broken. The reader wants to know which of the few usual
+//! mistakes it was; the line at the place usually tells.
+
+use granit_parser::{ErrorKind, ScanError};
+
+use crate::{
+    failure::{Failure, Piece},
+    rules,
+    source::{Source, offset},
+};
+
+/// Said wherever Go or Jinja templates turn up.
+pub(super) const TEMPLATE: &str = "this looks like a template: render it first (`helm template`, `kustomize build`), then check the result";
+
+/// The failure for an error of the parser.
+pub(super) fn syntax(piece: Piece<'_>, error: &ScanError) -> Failure {
+    let at = error.marker().byte_offset().unwrap_or(0).min(piece.text.len());
+    let source = Source::new("", piece.text);
+    let mut span = source.span(at, at);
+    let line = source.line(span.line);
+    let rest = source.text().get(span.start as usize..).unwrap_or_default();
+    span.end +=
+        offset(rest.chars().next().filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8));
+    let above = source.line(span.line.saturating_sub(1));
+    let help = help(error.kind(), line, above);
+    let label = match error.kind() {
+        ErrorKind::UnclosedFlowCollection { .. } => "opened here and never closed",
+        _ => "YAML breaks off here",
+    };
+    span.start += offset(piece.offset);
+    span.end += offset(piece.offset);
+    span.line += piece.line - 1;
+    let code = match error.kind() {
+        ErrorKind::RecursionLimitExceeded => rules::LIMIT,
+        _ => rules::YAML,
+    };
+    Failure::new(code, span, format!("not valid YAML: {}", error.info())).label(label).help(help)
+}
+
+fn help(kind: &ErrorKind, line: &str, above: &str) -> String {
+    let text = line.trim_start();
+    let indentation = line.get(..line.len() - text.len()).unwrap_or_default();
+    if text.starts_with("{{") || text.contains(": {{") || text.starts_with("{%") {
+        return TEMPLATE.to_owned();
+    }
+    if ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark)) {
+        return "a merge conflict is left in the file: resolve it".to_owned();
+    }
+    if indentation.contains('\t') {
+        return "indent with spaces: YAML does not allow tabs there".to_owned();
+    }
+    match kind {
+        ErrorKind::UnclosedFlowCollection { .. } => "add the closing bracket, or quote the value if the bracket is part of it".to_owned(),
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => "is a closing quote missing on this line or before it?".to_owned(),
+        _ if text.starts_with("- ") && above.contains(": ") => {
+            "the line above already has a value, so a list cannot start here: is a key missing above it?".to_owned()
+        }
+        _ if text.starts_with(['%', '@', '`']) || text.contains(": @") || text.contains(": `") || text.contains(": %") => {
+            "quote a value that starts with `%`, `@` or a backtick".to_owned()
+        }
+        _ if value_has_colon(text) => "quote the value: it contains `: `, which starts another mapping".to_owned(),
+        _ => "compare the indentation with the lines above: keys of one mapping start in the same column".to_owned(),
+    }
+}
+
+/// Whether a `key: value` line has a second `: ` in its unquoted value.
+fn value_has_colon(text: &str) -> bool {
+    let Some((_, value)) = text.split_once(": ") else { return false };
+    !value.starts_with(['"', '\'', '#']) && value.contains(": ")
+}
