@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Diagnostic, Label, Node, Severity, Source, Span};
+use crate::{Diagnostic, Label, Node, Severity, Source, Span, source::offset};
 
 /// A problem at a place. Small, because every step of a parser can return one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,15 @@ pub(crate) struct Piece<'a> {
     pub offset: usize,
     /// Line of the first byte in the file, from 1.
     pub line: u32,
+}
+
+impl Piece<'_> {
+    /// A span of the piece's text as one of the file.
+    pub fn place(self, span: Span) -> Span {
+        let base = offset(self.offset);
+        let (start, end) = (span.start + base, span.end + base);
+        Span { start, end, line: span.line + self.line - 1, column: span.column }
+    }
 }
 
 /// A document as parsed, before anyone asks whether it is an object.

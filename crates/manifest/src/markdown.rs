@@ -11,7 +11,7 @@ mod judge;
 use crate::{
     Diagnostic, Label, Severity,
     failure::{Failure, Piece},
-    read::{Context, Reader},
+    read::{Context, Reader, has_extension},
     rules,
 };
 
@@ -20,8 +20,7 @@ pub(crate) use judge::judge_value;
 
 /// Whether a file's name says that it is a text with markup.
 pub(crate) fn is_named_so(name: &str) -> bool {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    matches!(extension.as_deref(), Some("md" | "markdown" | "mdx" | "mkd"))
+    has_extension(name, &["md", "markdown", "mdx", "mkd"])
 }
 
 /// Reads the blocks of a text.

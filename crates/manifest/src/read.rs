@@ -140,7 +140,9 @@ impl<'a> Reader<'a> {
             .problems
             .iter()
             .any(|problem| matches!(problem.code, rules::YAML | rules::JSON | rules::KEY));
-        if self.documents.is_empty() || (broken && !is_named_yaml(source.name())) {
+        if self.documents.is_empty()
+            || (broken && !has_extension(source.name(), &["yaml", "yml", "json"]))
+        {
             if !blocks.is_empty() {
                 *self = Reader::new(source, self.options);
                 markdown::read(self, &blocks);
@@ -165,6 +167,12 @@ impl<'a> Reader<'a> {
                 }
                 Err(failure) => json_failure = Some(failure),
             }
+        }
+        // YAML would forgive a comma too many; who reads a file called .json would not.
+        let strict =
+            matches!(context, Context::File) && has_extension(self.source.name(), &["json"]);
+        if strict && let Some(failure) = json_failure {
+            return self.fail(failure);
         }
         let margin = elision::at_margin(piece);
         let mut failure = None;
@@ -249,9 +257,10 @@ impl<'a> Reader<'a> {
         };
         let lines: Vec<String> = places.iter().map(|place| place.line.to_string()).collect();
         let lines = match lines.as_slice() {
-            [one] => format!("line {one}"),
-            [all @ .., last] => format!("lines {} and {last}", all.join(", ")),
             [] => String::new(),
+            [one] => format!("line {one}"),
+            [first, ..] if lines.len() > 8 => format!("{} lines from {first} on", lines.len()),
+            [all @ .., last] => format!("lines {} and {last}", all.join(", ")),
         };
         let mut failure = Failure::new(
             rules::ELISION,
@@ -275,9 +284,11 @@ fn is_blank(text: &str) -> bool {
         .all(|line| line.is_empty() || line.starts_with('#') || line == "---" || line == "...")
 }
 
-fn is_named_yaml(name: &str) -> bool {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    matches!(extension.as_deref(), Some("yaml" | "yml" | "json"))
+/// Whether a file's name ends in one of some extensions.
+pub(crate) fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension
+        .is_some_and(|extension| extensions.iter().any(|one| extension.eq_ignore_ascii_case(one)))
 }
 
 /// The first line with something in it.

@@ -51,8 +51,10 @@ pub(crate) fn stream(
     };
     let mut builder = Builder::new(piece, limits, budget);
     let mut documents = Vec::new();
+    let mut read = 0;
     for next in Parser::new_from_str_with_options(piece.text, options) {
-        let (event, span) = next.map_err(|error| explain::syntax(piece, &error))?;
+        let (event, span) = next.map_err(|error| explain::syntax(piece, &error, read))?;
+        read = span.end.byte_offset().unwrap_or(read);
         let span = builder.place(span);
         if matches!(event, Event::DocumentEnd) {
             documents.extend(builder.finish());
@@ -125,12 +127,12 @@ impl<'a> Builder<'a> {
     fn place(&self, span: granit_parser::Span) -> Span {
         let start = span.start.byte_offset().unwrap_or(0);
         let end = span.end.byte_offset().unwrap_or(start).max(start);
-        Span {
-            start: offset(self.piece.offset + start),
-            end: offset(self.piece.offset + end),
-            line: self.piece.line - 1 + offset(span.start.line().max(1)),
+        self.piece.place(Span {
+            start: offset(start),
+            end: offset(end),
+            line: offset(span.start.line().max(1)),
             column: offset(span.start.col() + 1),
-        }
+        })
     }
 
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Failure> {

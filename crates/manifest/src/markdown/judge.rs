@@ -114,8 +114,11 @@ fn is_prompt(line: &str) -> bool {
     if let Some(command) = line.strip_prefix("# ").or_else(|| line.strip_prefix("$ ")) {
         // A comment in a manifest also begins with `# `: only the name of a program counts.
         let word = command.split_whitespace().next().unwrap_or_default();
+        if word == "for" {
+            return command.contains(";do") || command.contains("; do");
+        }
         return PROGRAMS.contains(&word)
-            && !matches!(word, "for" | "if" | "while" | "make" | "export" | "ip");
+            && !matches!(word, "if" | "while" | "make" | "export" | "ip");
     }
     let shell = line.starts_with("sh-")
         && line.split_once(['#', '$']).is_some_and(|(prompt, _)| !prompt.contains(' '));
@@ -248,6 +251,8 @@ mod tests {
     fn output() {
         for (text, expected) in [
             ("# oc get vmi\nNAME  AGE\n", true),
+            ("# for n in a b;do oc get $n;done\n  a: 1\n  a: 2\n", true),
+            ("# for all networks\na: 1\n", false),
             ("sh-4.4# bridge link show\n4: net1@if61: <BROADCAST> mtu 1500\n", true),
             ("[root@controller-0 ~]# cat x | jq .\n{\n}\n", true),
             ("+-----+\n| a   |\n+-----+\n", true),

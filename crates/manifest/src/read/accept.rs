@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Context, Reader};
 use crate::{
-    Document, Node, Severity, Shape, Span, didyoumean,
+    Document, Entry, Node, Severity, Shape, Span, didyoumean,
     failure::{Failure, Parsed},
     markdown, rules,
 };
@@ -15,12 +15,6 @@ impl Reader<'_> {
     /// Takes a document in.
     pub fn accept(&mut self, parsed: Parsed, context: Context<'_>) {
         let Parsed { root, value, failures, elided } = parsed;
-        for failure in failures {
-            self.fail(failure);
-        }
-        if value.is_null() && elided.is_empty() {
-            return;
-        }
         self.report_elided(&elided, context);
         let document = Document {
             source: Arc::clone(&self.source),
@@ -31,7 +25,16 @@ impl Reader<'_> {
             elided: !elided.is_empty(),
             inferred: false,
         };
+        let (documents, fragments) = (self.documents.len(), self.fragments.len());
         self.judge(document, context);
+        // A repeated key matters in an object, a little in a fragment, and in output not at all.
+        for failure in failures {
+            if matches!(context, Context::File) || self.documents.len() > documents {
+                self.fail(failure);
+            } else if self.fragments.len() > fragments {
+                self.fail(failure.severity(Severity::Warning));
+            }
+        }
     }
 
     fn judge(&mut self, document: Document, context: Context<'_>) {
@@ -54,9 +57,8 @@ impl Reader<'_> {
             }
         }
         let what = match &document.value {
-            Value::Array(_) => "a list",
-            Value::String(_) => "a text",
-            _ => "a single value",
+            Value::String(_) => "a text".to_owned(),
+            other => what(other),
         };
         let failure = Failure::new(rules::NOT_OBJECT, start_of(&document.root), format!("this document is {what}, not an object"))
             .label("expected `apiVersion:` here")
@@ -191,29 +193,23 @@ impl Reader<'_> {
             }
             return;
         }
-        let mut failure = Failure::new(
-            rules::NO_KIND,
-            span,
-            format!("{missing} {} missing", if fields.len() == 1 { "is" } else { "are" }),
-        );
-        failure =
-            failure.label(guess.as_ref().map_or_else(
-                || "in this document".to_owned(),
-                |guess| format!("looks like {guess}"),
-            ));
-        let keys: Vec<&str> = match &document.root.value {
-            Shape::Mapping(entries) => entries.iter().take(1000).map(|entry| &*entry.key).collect(),
-            _ => Vec::new(),
-        };
-        let misspelt = fields.iter().find_map(|field| Some((*field, near(field, &keys)?)));
-        failure = match misspelt {
-            _ if fields.iter().any(|field| keys.contains(field)) => {
-                failure.help(format!("{missing} has to be a text that is not empty"))
-            }
-            Some((field, key)) => failure.help(format!("is `{key}` meant to be `{field}`?")),
-            None => failure.help(format!(
-                "add {missing}; if the file is no Kubernetes manifest, leave it out"
-            )),
+        let failure = if let Some((field, entry)) = written(&document, fields) {
+            let reads = what(document.value.get(field).unwrap_or(&Value::Null));
+            Failure::new(rules::NO_KIND, entry.node.span, format!("`{field}` has to be a text"))
+                .label(format!("YAML reads this as {reads}"))
+                .help("write the name, in quotes if YAML takes it for something else")
+        } else {
+            let verb = if fields.len() == 1 { "is" } else { "are" };
+            let looks = guess.map(|guess| format!("looks like {guess}"));
+            let help = match misspelt(&document, fields) {
+                Some((field, key)) => format!("is `{key}` meant to be `{field}`?"),
+                None => {
+                    format!("add {missing}; if the file is no Kubernetes manifest, leave it out")
+                }
+            };
+            Failure::new(rules::NO_KIND, span, format!("{missing} {verb} missing"))
+                .label(looks.unwrap_or_else(|| "in this document".to_owned()))
+                .help(help)
         };
         self.fail(failure);
         self.fragments.push(document);
@@ -226,9 +222,28 @@ impl Reader<'_> {
     }
 }
 
-/// The key that is a misspelt field.
-fn near<'a>(field: &str, keys: &[&'a str]) -> Option<&'a str> {
-    keys.iter().find(|key| didyoumean(key, [field]).is_some()).copied()
+/// A value in a word or two.
+fn what(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "a mapping".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::String(_) => "an empty text".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The first of some fields that is there after all, but is no text.
+fn written<'a>(document: &'a Document, fields: &[&'a str]) -> Option<(&'a str, &'a Entry)> {
+    fields.iter().find_map(|field| Some((*field, document.root.entry(field)?)))
+}
+
+/// The first of some fields that is there in another spelling, and that spelling.
+fn misspelt<'a>(document: &'a Document, fields: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let Shape::Mapping(entries) = &document.root.value else { return None };
+    fields.iter().find_map(|field| {
+        let near = |entry: &&Entry| didyoumean(&entry.key, [*field]).is_some();
+        Some((*field, &*entries.iter().take(1000).find(near)?.key))
+    })
 }
 
 /// Where a document starts: its first key, since a span of the whole says nothing.

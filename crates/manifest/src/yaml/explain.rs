@@ -14,8 +14,8 @@ use crate::{
 /// Said wherever Go or Jinja templates turn up.
 pub(super) const TEMPLATE: &str = "this looks like a template: render it first (`helm template`, `kustomize build`), then check the result";
 
-/// The failure for an error of the parser.
-pub(super) fn syntax(piece: Piece<'_>, error: &ScanError) -> Failure {
+/// The failure for an error of the parser; `read` is how far the last good event reached.
+pub(super) fn syntax(piece: Piece<'_>, error: &ScanError, read: usize) -> Failure {
     let at = error.marker().byte_offset().unwrap_or(0).min(piece.text.len());
     let source = Source::new("", piece.text);
     let mut span = source.span(at, at);
@@ -25,18 +25,33 @@ pub(super) fn syntax(piece: Piece<'_>, error: &ScanError) -> Failure {
         offset(rest.chars().next().filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8));
     let above = source.line(span.line.saturating_sub(1));
     let help = help(error.kind(), line, above);
-    let label = match error.kind() {
-        ErrorKind::UnclosedFlowCollection { .. } => "opened here and never closed",
-        _ => "YAML breaks off here",
-    };
-    span.start += offset(piece.offset);
-    span.end += offset(piece.offset);
-    span.line += piece.line - 1;
     let code = match error.kind() {
         ErrorKind::RecursionLimitExceeded => rules::LIMIT,
         _ => rules::YAML,
     };
-    Failure::new(code, span, format!("not valid YAML: {}", error.info())).label(label).help(help)
+    let message = format!("not valid YAML: {}", error.info());
+    let place = |span| piece.place(span);
+    match error.kind() {
+        // The parser stops where the text no longer can be one; the mistake is where it begins.
+        ErrorKind::UnclosedQuotedScalar
+        | ErrorKind::InvalidQuotedScalarIndent
+        | ErrorKind::DocumentIndicatorInQuotedScalar => match opening_quote(piece.text, read, at) {
+            Some(quote) => Failure::new(code, place(source.span(quote, quote + 1)), message)
+                .label("a quoted text begins here")
+                .related(place(span), "and cannot go on here"),
+            None => Failure::new(code, place(span), message).label("YAML breaks off here"),
+        },
+        ErrorKind::UnclosedFlowCollection { .. } => {
+            Failure::new(code, place(span), message).label("opened here and never closed")
+        }
+        _ => Failure::new(code, place(span), message).label("YAML breaks off here"),
+    }
+    .help(help)
+}
+
+/// The quote that opens the text in which the parser got lost.
+fn opening_quote(text: &str, read: usize, lost: usize) -> Option<usize> {
+    text.get(read..lost)?.find(['"', '\'']).map(|at| read + at)
 }
 
 fn help(kind: &ErrorKind, line: &str, above: &str) -> String {
@@ -47,6 +62,10 @@ fn help(kind: &ErrorKind, line: &str, above: &str) -> String {
     }
     if ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark)) {
         return "a merge conflict is left in the file: resolve it".to_owned();
+    }
+    if line.contains(|c: char| c.is_control() && c != '\t') {
+        return "remove the control character, or write it as an escape in double quotes"
+            .to_owned();
     }
     if indentation.contains('\t') {
         return "indent with spaces: YAML does not allow tabs there".to_owned();
