@@ -4,7 +4,7 @@
 //! elsewhere they are a text, so an example with them parses as something else or not at all.
 //! What is found here is blanked out, byte by byte, so that the places of all the rest stay right.
 
-use crate::{Span, failure::Piece, source::offset};
+use crate::{Span, failure::Piece};
 
 /// A text without its elisions, and where they were.
 pub(crate) struct Blanked {
@@ -48,7 +48,7 @@ fn goes_on(rest: &str) -> bool {
 fn blank(piece: Piece<'_>, is_elision: impl Fn(&str, &str) -> bool) -> Option<Blanked> {
     let mut text = String::with_capacity(piece.text.len());
     let mut places = Vec::new();
-    for (index, line) in piece.text.split_inclusive('\n').enumerate() {
+    for line in piece.text.split_inclusive('\n') {
         let rest = piece.text.get(text.len() + line.len()..).unwrap_or_default();
         let bare = line.trim_end();
         if !is_elision(bare, rest) {
@@ -56,12 +56,7 @@ fn blank(piece: Piece<'_>, is_elision: impl Fn(&str, &str) -> bool) -> Option<Bl
             continue;
         }
         let start = text.len() + (bare.len() - bare.trim_start().len());
-        places.push(Span {
-            start: offset(piece.offset + start),
-            end: offset(piece.offset + text.len() + bare.len()),
-            line: piece.line + offset(index),
-            column: offset(start - text.len() + 1),
-        });
+        places.push(piece.span(start, text.len() + bare.len()));
         text.extend(std::iter::repeat_n(' ', bare.len()));
         text.push_str(line.get(bare.len()..).unwrap_or_default());
     }
@@ -71,9 +66,12 @@ fn blank(piece: Piece<'_>, is_elision: impl Fn(&str, &str) -> bool) -> Option<Bl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Source;
 
-    fn piece(text: &str) -> Piece<'_> {
-        Piece { text, offset: 10, line: 3 }
+    fn with<T>(text: &str, test: impl FnOnce(Piece<'_>) -> T) -> T {
+        let before = "01234567\n\n";
+        let source = Source::new("t", format!("{before}{text}"));
+        test(Piece::of(&source, before.len()..before.len() + text.len()))
     }
 
     #[test]
@@ -86,18 +84,18 @@ mod tests {
             ("a: 1\n...\n# more\n\nb: 1\n", Some("a: 1\n   \n# more\n\nb: 1\n")),
             ("a: |\n  ...\n  x\n", None),
         ] {
-            assert_eq!(at_margin(piece(text)).map(|b| b.text).as_deref(), blanked, "{text:?}");
+            assert_eq!(with(text, at_margin).map(|b| b.text).as_deref(), blanked, "{text:?}");
         }
     }
 
     #[test]
     fn dots_anywhere() {
         let Blanked { text, places } =
-            anywhere(piece("a:\r\n  ...\r\n  b: 1\r\n  - … # x\r\n...")).unwrap();
+            with("a:\r\n  ...\r\n  b: 1\r\n  - … # x\r\n...", anywhere).unwrap();
         assert_eq!(text, "a:\r\n     \r\n  b: 1\r\n           \r\n   ");
         let at: Vec<_> =
             places.iter().map(|span| (span.line, span.column, span.start, span.end)).collect();
         assert_eq!(at, [(4, 3, 16, 19), (6, 3, 31, 40), (7, 1, 42, 45)]);
-        assert!(anywhere(piece("a: ...b\n")).is_none());
+        assert!(with("a: ...b\n", anywhere).is_none());
     }
 }

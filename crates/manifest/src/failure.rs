@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Diagnostic, Label, Node, Severity, Source, Span, source::offset};
+use crate::{Diagnostic, Label, Node, Severity, Source, Span};
 
 /// A problem at a place. Small, because every step of a parser can return one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,23 +63,32 @@ impl Failure {
     }
 }
 
-/// A piece of a file to be parsed: whole lines, and where they stand in the file. The text may
-/// differ from the file's in what is blanked out, never in length.
+/// A piece of a file to be parsed, and where it stands in the file. The text may differ from the
+/// file's in what is blanked out, never in length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
+    pub source: &'a Source,
     pub text: &'a str,
     /// Offset of the first byte in the file.
     pub offset: usize,
-    /// Line of the first byte in the file, from 1.
-    pub line: u32,
 }
 
-impl Piece<'_> {
-    /// A span of the piece's text as one of the file.
-    pub fn place(self, span: Span) -> Span {
-        let base = offset(self.offset);
-        let (start, end) = (span.start + base, span.end + base);
-        Span { start, end, line: span.line + self.line - 1, column: span.column }
+impl<'a> Piece<'a> {
+    /// The file from an offset to another.
+    pub fn of(source: &'a Source, range: std::ops::Range<usize>) -> Self {
+        let offset = range.start;
+        Piece { source, text: source.text().get(range).unwrap_or_default(), offset }
+    }
+
+    /// A part of the piece.
+    pub fn part(self, range: std::ops::Range<usize>) -> Self {
+        let offset = self.offset + range.start;
+        Piece { text: self.text.get(range).unwrap_or_default(), offset, ..self }
+    }
+
+    /// A range of the piece's text as a place in the file.
+    pub fn span(self, start: usize, end: usize) -> Span {
+        self.source.span(self.offset + start, self.offset + end)
     }
 }
 

@@ -7,10 +7,10 @@
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Entry, Limits, Node, Shape, Span, Style,
+    Entry, Limits, Node, Shape, Source, Span, Style,
     failure::{Failure, Parsed, Piece},
     rules,
-    source::offset,
+    source::{Position, offset},
 };
 
 /// Reads all values of a piece.
@@ -29,7 +29,8 @@ pub(crate) fn stream(piece: Piece<'_>, limits: &Limits) -> Result<Vec<Parsed>, F
 
 /// Reads a text that is exactly one value; spans count from the start of the text.
 pub(crate) fn one(text: &str, limits: &Limits) -> Result<(Node, Value), Failure> {
-    let mut reader = Reader::new(Piece { text, offset: 0, line: 1 }, limits);
+    let source = Source::new("", text);
+    let mut reader = Reader::new(Piece::of(&source, 0..text.len()), limits);
     reader.space();
     let read = reader.value(0)?;
     reader.space();
@@ -61,7 +62,8 @@ const REPEATED_REPORTED: usize = 100;
 
 impl<'a> Reader<'a> {
     fn new(piece: Piece<'a>, limits: &'a Limits) -> Self {
-        let mark = Mark { at: 0, line: piece.line, column: 1 };
+        let Position { line, column } = piece.source.position(offset(piece.offset));
+        let mark = Mark { at: 0, line, column };
         let (text, base) = (piece.text, piece.offset);
         Reader { text, base, at: 0, nodes: 0, limits, failures: Vec::new(), mark }
     }
@@ -118,7 +120,7 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, depth: usize) -> Result<(Node, Value), Failure> {
         let start = self.at;
-        if depth > self.limits.depth {
+        if depth >= self.limits.depth && matches!(self.peek(), Some(b'{' | b'[')) {
             let span = self.span(start);
             return Err(Failure::new(
                 rules::LIMIT,

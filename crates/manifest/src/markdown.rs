@@ -62,7 +62,7 @@ fn read_block(reader: &mut Reader<'_>, block: &Block) {
     if text.trim().is_empty() {
         return;
     }
-    let piece = Piece { text, offset: block.content.start, line: block.line + 1 };
+    let piece = Piece::of(&source, block.content.clone());
     let language = judge::language(&block.info);
     let failure = match language {
         judge::Language::Other(name) => note(

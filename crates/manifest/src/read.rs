@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         if !blocks.is_empty() && markdown::is_named_so(source.name()) {
             return markdown::read(self, &blocks);
         }
-        self.stream(Piece { text, offset: mark, line: 1 }, Context::File);
+        self.stream(Piece::of(&source, mark..source.text().len()), Context::File);
         let broken = self
             .problems
             .iter()
@@ -160,7 +160,9 @@ impl<'a> Reader<'a> {
     /// Reads a piece that should be JSON or YAML.
     pub fn stream(&mut self, piece: Piece<'_>, context: Context<'_>) {
         let mut json_failure = None;
-        if piece.text.trim_start().starts_with(['{', '[']) {
+        let start = piece.text.trim_start();
+        let template = start.starts_with("{{") || start.starts_with("{%");
+        if start.starts_with(['{', '[']) && !template {
             match json::stream(piece, &self.options.limits) {
                 Ok(documents) => {
                     return self.accept_all(documents, context);
@@ -224,7 +226,8 @@ impl<'a> Reader<'a> {
             (Ok(documents), Some(blanked)) => {
                 for (index, mut parsed) in documents.into_iter().enumerate() {
                     if index == 0 {
-                        parsed.elided.splice(0..0, blanked.places.iter().copied());
+                        parsed.elided.extend(&blanked.places);
+                        parsed.elided.sort_unstable();
                     }
                     self.accept(parsed, context);
                 }
@@ -306,25 +309,17 @@ fn first_line(source: &Source, from: usize) -> Span {
 /// Cuts a piece at its `---` lines; the mark stays with what follows it.
 fn chunks(piece: Piece<'_>) -> Vec<Piece<'_>> {
     let mut chunks = Vec::new();
-    let mut start = 0;
-    let mut start_line = 0;
-    let mut at = 0;
-    for (number, line) in (0_u32..).zip(piece.text.split_inclusive('\n')) {
+    let (mut start, mut at) = (0, 0);
+    for line in piece.text.split_inclusive('\n') {
         let rest = line.strip_prefix("---");
-        if at > start
-            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
-        {
-            let text = piece.text.get(start..at).unwrap_or_default();
-            chunks.push(Piece {
-                text,
-                offset: piece.offset + start,
-                line: piece.line + start_line,
-            });
-            (start, start_line) = (at, number);
+        let marks =
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+        if at > start && marks {
+            chunks.push(piece.part(start..at));
+            start = at;
         }
         at += line.len();
     }
-    let text = piece.text.get(start..).unwrap_or_default();
-    chunks.push(Piece { text, offset: piece.offset + start, line: piece.line + start_line });
+    chunks.push(piece.part(start..at));
     chunks
 }

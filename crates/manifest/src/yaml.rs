@@ -20,7 +20,7 @@ use crate::{
     failure::{Failure, Parsed, Piece},
     json::repeated,
     rules,
-    source::offset,
+    source::{BOM, offset},
 };
 
 /// What was spent so far. One for a file, however many pieces it is read in: the sum is what hurts.
@@ -96,6 +96,10 @@ struct Built {
 
 struct Builder<'a> {
     piece: Piece<'a>,
+    /// Line of the file the piece starts on.
+    line: u32,
+    /// Whether there are byte order marks inside, of which the parser counts some as columns.
+    marked: bool,
     limits: &'a Limits,
     open: Vec<Open>,
     root: Option<Built>,
@@ -113,6 +117,8 @@ impl<'a> Builder<'a> {
     fn new(piece: Piece<'a>, limits: &'a Limits, budget: &'a mut Budget) -> Self {
         Builder {
             piece,
+            line: piece.source.position(offset(piece.offset)).line,
+            marked: piece.text.contains(BOM),
             limits,
             open: Vec::new(),
             root: None,
@@ -123,16 +129,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The parser's span as one of the file.
+    /// The parser's span as one of the file. Line and column are the parser's, counted from where
+    /// the piece starts: to look them up for every node would take as long as parsing.
     fn place(&self, span: granit_parser::Span) -> Span {
         let start = span.start.byte_offset().unwrap_or(0);
         let end = span.end.byte_offset().unwrap_or(start).max(start);
-        self.piece.place(Span {
-            start: offset(start),
-            end: offset(end),
-            line: offset(span.start.line().max(1)),
+        if self.marked {
+            return self.piece.span(start, end);
+        }
+        Span {
+            start: offset(self.piece.offset + start),
+            end: offset(self.piece.offset + end),
+            line: self.line - 1 + offset(span.start.line().max(1)),
             column: offset(span.start.col() + 1),
-        })
+        }
     }
 
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Failure> {

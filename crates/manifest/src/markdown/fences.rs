@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Source, failure::Piece, source::offset};
+use crate::{Source, failure::Piece};
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,17 +91,16 @@ pub(crate) fn paragraph_before(source: &Source, line: u32) -> String {
 /// What stands in the here-documents (`<< EOF`) of a script.
 pub(crate) fn here_documents(piece: Piece<'_>) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
-    let mut open: Option<(String, usize, u32)> = None;
+    let mut open: Option<(String, usize)> = None;
     let mut at = 0;
-    for (number, line) in (0_u32..).zip(piece.text.split_inclusive('\n')) {
+    for line in piece.text.split_inclusive('\n') {
         match &open {
-            Some((word, start, first)) if line.trim() == word => {
-                let text = piece.text.get(*start..at).unwrap_or_default();
-                found.push(Piece { text, offset: piece.offset + start, line: piece.line + first });
+            Some((word, start)) if line.trim() == word => {
+                found.push(piece.part(*start..at));
                 open = None;
             }
             Some(_) => {}
-            None => open = here_word(line).map(|word| (word, at + line.len(), number + 1)),
+            None => open = here_word(line).map(|word| (word, at + line.len())),
         }
         at += line.len();
     }
@@ -122,32 +121,22 @@ fn here_word(line: &str) -> Option<String> {
 /// only; there it is left to the parser.
 pub(crate) fn indented_documents(piece: Piece<'_>) -> Vec<Piece<'_>> {
     let mut parts = Vec::new();
-    let (mut start, mut start_line) = (0, 0);
+    let mut start = 0;
     let mut at = 0;
     let mut margin: Option<usize> = None;
-    for (number, line) in (0_u32..).zip(piece.text.split_inclusive('\n')) {
+    for line in piece.text.split_inclusive('\n') {
         let indentation = line.len() - line.trim_start_matches(' ').len();
         let text = line.trim();
         if !text.is_empty() && margin.is_none() {
             margin = Some(indentation);
         }
         if text == "---" && indentation > 0 && margin == Some(indentation) {
-            let part = piece.text.get(start..at).unwrap_or_default();
-            parts.push(Piece {
-                text: part,
-                offset: piece.offset + start,
-                line: piece.line + start_line,
-            });
-            (start, start_line) = (at + line.len(), number + 1);
+            parts.push(piece.part(start..at));
+            start = at + line.len();
         }
         at += line.len();
     }
-    let part = piece.text.get(start..).unwrap_or_default();
-    parts.push(Piece {
-        text: part,
-        offset: piece.offset + start,
-        line: piece.line + offset(start_line as usize),
-    });
+    parts.push(piece.part(start..at));
     parts
 }
 
@@ -177,11 +166,12 @@ mod tests {
     #[test]
     fn here_documents_of_a_script() {
         let text = "cat <<EOF\na: 1\nEOF\ncat > x <<-'END' | tee\nb: 1\n  END\ncat <<< word\ncat << OPEN\nc";
-        let found: Vec<_> = here_documents(Piece { text, offset: 100, line: 7 })
+        let source = Source::new("t", text);
+        let found: Vec<_> = here_documents(Piece::of(&source, 0..text.len()))
             .into_iter()
-            .map(|p| (p.text, p.offset, p.line))
+            .map(|p| (p.text, p.offset))
             .collect();
-        assert_eq!(found, [("a: 1\n", 110, 8), ("b: 1\n", 142, 11)]);
+        assert_eq!(found, [("a: 1\n", 10), ("b: 1\n", 42)]);
     }
 
     #[test]
@@ -193,13 +183,15 @@ mod tests {
 
     #[test]
     fn documents_in_an_indented_block() {
-        let parts = |text| {
-            indented_documents(Piece { text, offset: 0, line: 1 })
-                .into_iter()
-                .map(|p| (p.text, p.offset, p.line))
-                .collect::<Vec<_>>()
+        let parts = |text: &str| {
+            let source = Source::new("t", text);
+            let parts = indented_documents(Piece::of(&source, 0..text.len()));
+            parts.into_iter().map(|p| (p.text.to_owned(), p.offset)).collect::<Vec<_>>()
         };
-        assert_eq!(parts("  a: 1\n  ---\n  b: 2\n"), [("  a: 1\n", 0, 1), ("  b: 2\n", 13, 3)]);
-        assert_eq!(parts("a: |\n  ---\n"), [("a: |\n  ---\n", 0, 1)]);
+        assert_eq!(
+            parts("  a: 1\n  ---\n  b: 2\n"),
+            [("  a: 1\n".to_owned(), 0), ("  b: 2\n".to_owned(), 13)]
+        );
+        assert_eq!(parts("a: |\n  ---\n"), [("a: |\n  ---\n".to_owned(), 0)]);
     }
 }

@@ -8,7 +8,6 @@ use granit_parser::{ErrorKind, ScanError};
 use crate::{
     failure::{Failure, Piece},
     rules,
-    source::{Source, offset},
 };
 
 /// Said wherever Go or Jinja templates turn up.
@@ -17,34 +16,31 @@ pub(super) const TEMPLATE: &str = "this looks like a template: render it first (
 /// The failure for an error of the parser; `read` is how far the last good event reached.
 pub(super) fn syntax(piece: Piece<'_>, error: &ScanError, read: usize) -> Failure {
     let at = error.marker().byte_offset().unwrap_or(0).min(piece.text.len());
-    let source = Source::new("", piece.text);
-    let mut span = source.span(at, at);
-    let line = source.line(span.line);
-    let rest = source.text().get(span.start as usize..).unwrap_or_default();
-    span.end +=
-        offset(rest.chars().next().filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8));
-    let above = source.line(span.line.saturating_sub(1));
+    let next = piece.text.get(at..).and_then(|rest| rest.chars().next());
+    let width = next.filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8);
+    let span = piece.span(at, at + width);
+    let line = piece.source.line(span.line);
+    let above = piece.source.line(span.line.saturating_sub(1));
     let help = help(error.kind(), line, above);
     let code = match error.kind() {
         ErrorKind::RecursionLimitExceeded => rules::LIMIT,
         _ => rules::YAML,
     };
     let message = format!("not valid YAML: {}", error.info());
-    let place = |span| piece.place(span);
     match error.kind() {
         // The parser stops where the text no longer can be one; the mistake is where it begins.
         ErrorKind::UnclosedQuotedScalar
         | ErrorKind::InvalidQuotedScalarIndent
         | ErrorKind::DocumentIndicatorInQuotedScalar => match opening_quote(piece.text, read, at) {
-            Some(quote) => Failure::new(code, place(source.span(quote, quote + 1)), message)
+            Some(quote) => Failure::new(code, piece.span(quote, quote + 1), message)
                 .label("a quoted text begins here")
-                .related(place(span), "and cannot go on here"),
-            None => Failure::new(code, place(span), message).label("YAML breaks off here"),
+                .related(span, "and cannot go on here"),
+            None => Failure::new(code, span, message).label("YAML breaks off here"),
         },
         ErrorKind::UnclosedFlowCollection { .. } => {
-            Failure::new(code, place(span), message).label("opened here and never closed")
+            Failure::new(code, span, message).label("opened here and never closed")
         }
-        _ => Failure::new(code, place(span), message).label("YAML breaks off here"),
+        _ => Failure::new(code, span, message).label("YAML breaks off here"),
     }
     .help(help)
 }
