@@ -227,8 +227,35 @@ impl<'a> Builder<'a> {
             .label("one level too many"));
         }
         let flow = matches!(style, StructureStyle::Flow);
+        let span = match &inside {
+            Inside::Sequence { .. } if !flow => self.started_at_dash(span),
+            _ => span,
+        };
         self.open.push(Open { span, anchor, flow, size: 1, inside });
         Ok(())
+    }
+
+    /// The parser starts a list that is not indented behind its first dash; people see it start at
+    /// the dash. Between a key and its list there are only comments, anchors and tags, so the
+    /// first line that begins with a dash is it.
+    fn started_at_dash(&self, span: Span) -> Span {
+        let Some(Open { inside: Inside::Mapping { key: Some(key), .. }, .. }) = self.open.last()
+        else {
+            return span;
+        };
+        let from = (key.span.end as usize).saturating_sub(self.piece.offset);
+        let to = (span.start as usize).saturating_sub(self.piece.offset);
+        let between = self.piece.text.get(from..to).unwrap_or_default();
+        let mut at = from;
+        for line in between.split_inclusive(['\n', '\r']) {
+            let text = line.trim_start_matches([' ', '\t']);
+            if at > from && text.starts_with('-') {
+                let dash = at + line.len() - text.len();
+                return Span { end: span.end, ..self.piece.span(dash, dash) };
+            }
+            at += line.len();
+        }
+        span
     }
 
     fn no_key(&self, span: Span) -> Failure {

@@ -144,6 +144,11 @@ fn every_value_has_its_place() {
     assert_eq!(document.title(), "NetConfig openstack/netconfig");
     for (field, value, key) in [
         ("kind", "2:7 NetConfig", "2:1 kind"),
+        (
+            "spec.networks[1].subnets",
+            "10:5 - cidr: 172.17.0.0/24\n      vlan:\n      text: |\n        one\n        two",
+            "9:5 subnets",
+        ),
         ("metadata", "3:11 {name: netconfig, namespace: openstack}", "3:1 metadata"),
         ("metadata.namespace", "3:40 openstack", "3:29 namespace"),
         ("spec.networks[0].mtu", "7:10 1500", "7:5 mtu"),

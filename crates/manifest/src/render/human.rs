@@ -80,7 +80,8 @@ impl Printer<'_> {
             Paint::Severity(diagnostic.severity),
             &format!("{}[{}]", diagnostic.severity, diagnostic.code),
         )?;
-        self.paint(Paint::Bold, &format!(": {}\n", display::safe(&diagnostic.message)))?;
+        self.paint(Paint::Bold, &format!(": {}", display::safe(&diagnostic.message)))?;
+        self.out.write_char('\n')?;
 
         let last =
             diagnostic.labels.iter().filter_map(|label| label.span).map(|span| span.line).max();
@@ -118,7 +119,8 @@ impl Printer<'_> {
         if placed.is_empty() {
             return Ok(());
         }
-        self.paint(Paint::Frame, &format!("{:gutter$} |\n", ""))?;
+        self.paint(Paint::Frame, &format!("{:gutter$} |", ""))?;
+        self.out.write_char('\n')?;
         let mut before: Option<u32> = None;
         for (span, label) in placed {
             if before != Some(span.line) {
@@ -126,7 +128,7 @@ impl Printer<'_> {
                     Some(line) if line + 2 == span.line => {
                         self.line(source, line + 1, gutter, None)?;
                     }
-                    Some(line) if line + 2 < span.line => self.paint(Paint::Frame, "...\n")?,
+                    Some(line) if line + 2 < span.line => writeln!(self.out, "...")?,
                     _ => {}
                 }
             }
@@ -210,7 +212,8 @@ impl Printer<'_> {
             .iter()
             .any(|label| label.span.is_some() && self.sources.get(&label.file).is_some());
         if excerpt {
-            self.paint(Paint::Frame, &format!("{:gutter$} |\n", ""))?;
+            self.paint(Paint::Frame, &format!("{:gutter$} |", ""))?;
+            self.out.write_char('\n')?;
         }
         for (word, text) in remarks {
             self.paint(Paint::Frame, &format!("{:gutter$} = ", ""))?;
