@@ -71,6 +71,11 @@ pub fn read(name: &str, bytes: &[u8], options: &Options<'_>) -> Reading {
         Some(problem) => reader.problems.push(problem),
         None => reader.file(),
     }
+    if reader.unreported > 0 {
+        let message = format!("{} more problems in this file", reader.unreported);
+        let more = Diagnostic::new(reader.worst, rules::MORE, message);
+        reader.problems.push(more.with_label(Label::whole(name)));
+    }
     diagnostic::sort(&mut reader.problems);
     let Reader { source, documents, fragments, problems, .. } = reader;
     Reading { source, documents, fragments, problems }
@@ -106,12 +111,28 @@ pub(crate) struct Reader<'a> {
     pub fragments: Vec<Document>,
     pub problems: Vec<Diagnostic>,
     budget: yaml::Budget,
+    /// Problems past [`REPORTED`], and the severity of the worst of them.
+    unreported: usize,
+    worst: Severity,
 }
+
+/// Problems reported in one file. Who has a thousand has one cause; and a few bytes of input must
+/// not become hundreds of bytes of report for each of them.
+const REPORTED: usize = 1000;
 
 impl<'a> Reader<'a> {
     fn new(source: Arc<Source>, options: &'a Options<'a>) -> Self {
         let (documents, fragments, problems) = (Vec::new(), Vec::new(), Vec::new());
-        Reader { source, options, documents, fragments, problems, budget: yaml::Budget::default() }
+        Reader {
+            source,
+            options,
+            documents,
+            fragments,
+            problems,
+            budget: yaml::Budget::default(),
+            unreported: 0,
+            worst: Severity::Note,
+        }
     }
 
     fn file(&mut self) {
@@ -248,7 +269,12 @@ impl<'a> Reader<'a> {
     }
 
     pub fn fail(&mut self, failure: Failure) {
-        self.problems.push(failure.into_diagnostic(&self.source));
+        if self.problems.len() < REPORTED {
+            self.problems.push(failure.into_diagnostic(&self.source));
+        } else {
+            self.unreported += 1;
+            self.worst = self.worst.min(failure.severity);
+        }
     }
 
     /// Reports places where something was left out, as one finding.

@@ -14,6 +14,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use crate::{Diagnostic, Severity, Source};
 
 mod display;
+mod excerpt;
 pub mod human;
 pub mod json;
 pub mod sarif;

@@ -64,6 +64,9 @@ rules! {
     /// `kind: List` without a list of objects.
     LIST = "LB0113", "a list whose items cannot be read",
         "An object of kind List (or SomethingList) holds objects under `items`.";
+    /// Problems past the number that is reported for one file.
+    MORE = "LB0114", "more problems than are shown",
+        "Only the first thousand problems of a file are shown. They usually have one cause; mend the first and look again.";
     /// A text without manifests.
     PROSE = "LB0120", "a text, not a manifest",
         "The file reads like prose. Feed the manifests themselves (YAML or JSON), or a Markdown file that holds them in fenced blocks.";

@@ -91,12 +91,19 @@ impl Source {
 
     /// A line's text without its end and without a byte order mark; empty past the last line.
     pub fn line(&self, line: u32) -> &str {
-        let Some(start) = self.line_start(line) else { return "" };
-        let end = self.line_start(line + 1).unwrap_or(self.text.len());
+        self.text.get(self.text_of_line(line)).unwrap_or_default()
+    }
+
+    /// Where the text of a line stands.
+    pub(crate) fn text_of_line(&self, line: u32) -> std::ops::Range<usize> {
+        let length = self.text.len();
+        let Some(start) = self.line_start(line) else { return length..length };
+        let end = self.line_start(line + 1).unwrap_or(length);
         let text = self.text.get(start..end).unwrap_or_default();
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
-        if start == 0 { text.strip_prefix(BOM).unwrap_or(text) } else { text }
+        let marked = start == 0 && text.starts_with(BOM);
+        start + if marked { BOM.len() } else { 0 }..start + text.len()
     }
 
     /// Offset of a line's first byte.

@@ -452,3 +452,12 @@ fn what_the_caller_knows() {
     assert_eq!(reading.problems[2].labels[0].text, "looks like a file for os-net-config");
     assert_eq!(reading.fragments.len(), 2);
 }
+
+#[test]
+fn a_thousand_problems_are_enough() {
+    let reading = read_plain("x.yaml", &"---\n5\n".repeat(1500));
+    assert_eq!(reading.problems.len(), 1001);
+    let more = &reading.problems[0];
+    assert_eq!((more.code, more.message.as_str()), ("LB0114", "500 more problems in this file"));
+    assert_eq!(more.severity, landbridge_manifest::Severity::Error);
+}

@@ -11,24 +11,45 @@ const TAB: usize = 4;
 
 /// A line as printed, with the column at which each of its characters begins.
 pub(super) struct Line {
-    pub cells: Vec<Cell>,
+    cells: Vec<Cell>,
+    /// One more than there are cells: the last is where the line ends.
+    columns: Vec<usize>,
 }
 
 /// One character of the file as printed.
-pub(super) struct Cell {
-    pub text: String,
-    pub width: usize,
+struct Cell {
+    text: String,
+    width: usize,
 }
 
 impl Line {
     pub fn new(text: &str) -> Self {
-        Line { cells: text.chars().map(cell).collect() }
+        let cells: Vec<Cell> = text.chars().map(cell).collect();
+        let mut columns = vec![0];
+        let mut column = 0;
+        for cell in &cells {
+            column += cell.width;
+            columns.push(column);
+        }
+        Line { cells, columns }
     }
 
-    /// Columns before a character of the line, from 0; past the end, as if spaces followed.
+    /// How many characters there are.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Columns before a character, from 0; past the end, as if spaces followed.
     pub fn column(&self, character: usize) -> usize {
-        let inside: usize = self.cells.iter().take(character).map(|cell| cell.width).sum();
-        inside + character.saturating_sub(self.cells.len())
+        let last = self.columns.last().copied().unwrap_or_default();
+        let past = character.saturating_sub(self.cells.len());
+        self.columns.get(character).copied().unwrap_or(last + past)
+    }
+
+    /// Some characters as printed.
+    pub fn text(&self, range: std::ops::Range<usize>) -> String {
+        let cells = self.cells.get(range).unwrap_or_default();
+        cells.iter().map(|cell| cell.text.as_str()).collect()
     }
 }
 

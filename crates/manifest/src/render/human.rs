@@ -16,8 +16,8 @@
 
 use std::fmt;
 
-use super::{Sources, Summary, display, in_order};
-use crate::{Diagnostic, Label, Severity, Source, Span};
+use super::{Sources, Summary, display, excerpt::Excerpt, in_order};
+use crate::{Diagnostic, Label, Severity, Span};
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,68 +123,46 @@ impl Printer<'_> {
         self.out.write_char('\n')?;
         let mut before: Option<u32> = None;
         for (span, label) in placed {
-            if before != Some(span.line) {
-                match before {
-                    Some(line) if line + 2 == span.line => {
-                        self.line(source, line + 1, gutter, None)?;
-                    }
-                    Some(line) if line + 2 < span.line => writeln!(self.out, "...")?,
-                    _ => {}
+            let excerpt = Excerpt::of(source, span, self.how.width);
+            match before {
+                Some(line) if line + 2 == span.line => {
+                    let between = Excerpt::start_of(source, line + 1, self.how.width);
+                    self.line(&between, line + 1, gutter)?;
                 }
+                Some(line) if line + 2 < span.line => writeln!(self.out, "...")?,
+                _ => {}
             }
-            self.marked(source, span, label, severity, gutter, before == Some(span.line))?;
+            if before != Some(span.line) || excerpt.is_cut() {
+                self.line(&excerpt, span.line, gutter)?;
+            }
+            self.mark(&excerpt, label, severity, gutter)?;
             before = Some(span.line);
         }
         Ok(())
     }
 
-    /// A line of the file, or the part of it around a column.
-    fn line(
-        &mut self,
-        source: &Source,
-        number: u32,
-        gutter: usize,
-        window: Option<&Window>,
-    ) -> fmt::Result {
+    /// A line of the file, or a part of it.
+    fn line(&mut self, excerpt: &Excerpt, number: u32, gutter: usize) -> fmt::Result {
         self.paint(Paint::Frame, &format!("{number:>gutter$} |"))?;
-        let line = display::Line::new(source.line(number));
-        let whole = Window::around(&line, 0, 0, self.how.width);
-        let text = window.unwrap_or(&whole).cut(&line);
-        if text.trim_end().is_empty() {
-            self.out.write_char('\n')
-        } else {
-            writeln!(self.out, " {}", text.trim_end())
+        let text = excerpt.text();
+        match text.trim_end() {
+            "" => self.out.write_char('\n'),
+            text => writeln!(self.out, " {text}"),
         }
     }
 
-    /// A line with a caret under a span of it.
-    fn marked(
+    /// A mark under a part of a line, and what there is to say about it.
+    fn mark(
         &mut self,
-        source: &Source,
-        span: Span,
+        excerpt: &Excerpt,
         label: &Label,
         severity: Severity,
         gutter: usize,
-        again: bool,
     ) -> fmt::Result {
-        let line = display::Line::new(source.line(span.line));
-        let start = span.column.saturating_sub(1) as usize;
-        let end = source.end_of(span);
-        let end = if end.line == span.line {
-            end.column.saturating_sub(1) as usize
-        } else {
-            line.cells.len()
-        };
-        let window = Window::around(&line, start, end, self.how.width);
-        if !again {
-            self.line(source, span.line, gutter, Some(&window))?;
-        }
-        let (from, to) = (line.column(start), line.column(end.max(start)));
-        let width =
-            to.saturating_sub(from).max(1).min(window.right(&line).saturating_sub(from).max(1));
+        let (indentation, width) = excerpt.mark();
         let mark = if label.primary { "^" } else { "-" }.repeat(width);
         self.paint(Paint::Frame, &format!("{:gutter$} |", ""))?;
-        write!(self.out, " {:indent$}", "", indent = window.indent(&line, from))?;
+        write!(self.out, " {:indentation$}", "")?;
         let text = display::safe(&label.text);
         let mark = if text.is_empty() { mark } else { format!("{mark} {text}") };
         self.paint(if label.primary { Paint::Severity(severity) } else { Paint::Frame }, &mark)?;
@@ -238,60 +216,4 @@ fn groups(diagnostic: &Diagnostic) -> Vec<Vec<&Label>> {
         }
     }
     groups
-}
-
-/// The part of a long line that is shown.
-struct Window {
-    /// First and one past the last character shown.
-    from: usize,
-    to: usize,
-    whole: usize,
-}
-
-const CUT: &str = "...";
-
-impl Window {
-    /// Shows the whole line if it fits, otherwise what stands around the marked characters, more of
-    /// it to the right, where the value is.
-    fn around(line: &display::Line, start: usize, end: usize, width: usize) -> Self {
-        let whole = line.cells.len();
-        if line.column(whole) <= width.max(20) {
-            return Window { from: 0, to: whole, whole };
-        }
-        let room = width.max(20);
-        let lead = room / 4;
-        let left = line.column(start).saturating_sub(lead);
-        let from = if line.column(end) <= room - CUT.len() {
-            0
-        } else {
-            (0..whole).find(|at| line.column(*at) >= left).unwrap_or(0)
-        };
-        let limit = line.column(from) + room;
-        let to = (from..=whole).take_while(|at| line.column(*at) <= limit).last().unwrap_or(from);
-        Window { from, to, whole }
-    }
-
-    fn cut(&self, line: &display::Line) -> String {
-        let shown: String = line
-            .cells
-            .iter()
-            .skip(self.from)
-            .take(self.to - self.from)
-            .map(|cell| cell.text.as_str())
-            .collect();
-        let left = if self.from > 0 { CUT } else { "" };
-        let right = if self.to < self.whole { CUT } else { "" };
-        format!("{left}{shown}{right}")
-    }
-
-    /// Where a column of the whole line stands in what is shown.
-    fn indent(&self, line: &display::Line, column: usize) -> usize {
-        let left = if self.from > 0 { CUT.len() } else { 0 };
-        column.saturating_sub(line.column(self.from)) + left
-    }
-
-    /// The column of the whole line where what is shown ends.
-    fn right(&self, line: &display::Line) -> usize {
-        line.column(self.to)
-    }
 }

@@ -20,7 +20,6 @@ pub(super) fn resolve(
         return Value::Null;
     }
     match tag.and_then(Tag::core_suffix) {
-        Some("str" | "binary") => return Value::String(text.into_owned()),
         Some("null") => return Value::Null,
         Some("int" | "float" | "bool") => {
             return plain(&text).unwrap_or_else(|| Value::String(text.into_owned()));
