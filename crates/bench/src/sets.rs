@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams,
+};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -172,7 +174,11 @@ fn text(value: &Value) -> String {
 }
 
 /// Waits until all IPSets there are, `count` of them when given, are ready.
-pub async fn all_ready(client: &Client, expected: Option<usize>, patience: Duration) -> Result<u64> {
+pub async fn all_ready(
+    client: &Client,
+    expected: Option<usize>,
+    patience: Duration,
+) -> Result<u64> {
     let deadline = std::time::Instant::now() + patience;
     loop {
         let last = match count(client).await {

@@ -26,6 +26,5 @@ pub mod engine;
 pub mod ledger;
 pub mod networks;
 pub mod seen;
-pub mod segment;
 
 pub use self::driver::run;

@@ -1,48 +1,43 @@
-//! Which addresses the Reservations of a namespace record for others.
+//! Who holds an address, as the ledger says.
+//!
+//! One block is read for each address, however many IPSets there are. Before the controller has
+//! seen a request the ledger knows nothing of it; its claim is the law, this is only advice.
 
 use std::net::IpAddr;
 
+use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::hooks::Request;
 use landbridge_machinery::object;
-use serde_json::{Map, Value};
+use serde::Deserialize as _;
 
-use super::group_kind;
+use super::netconfig::TheNetConfig;
+use super::{Network, Subnet, group_kind};
+use crate::ledger::{self, Claim, block_name, block_of, segment};
 
-/// An address somebody holds.
-pub(super) struct Held {
-    network: String,
+/// Kind of the holders this group knows.
+const HOLDER: &str = "IPSet";
+
+/// The claim on an address, when it is not the claim of the object in question.
+pub(super) fn by_another(
+    request: &Request<'_>,
+    netconfig: &TheNetConfig,
+    (network, subnet): (&Network, &Subnet),
     address: IpAddr,
-    /// Name of the IPSet, which is the name of its Reservation.
-    pub holder: String,
+) -> Option<Claim> {
+    let segment = segment::of(netconfig.wires.as_deref(), network, subnet);
+    let kind = GroupKind::new(ledger::GROUP, "AddressBlock");
+    let name = block_name(&segment, block_of(address));
+    let block = request.objects.get(&kind, None, &name)?;
+    let claim = Claim::deserialize(&block["spec"]["claims"][address.to_string()]).ok()?;
+    let own = claim.kind == HOLDER
+        && claim.name == request.name
+        && Some(claim.namespace.as_str()) == request.namespace;
+    (!own).then_some(claim)
 }
 
-/// All addresses of the namespace that satisfy `wanted` and are not recorded under the name of
-/// the object in question. There may be thousands of Reservations, so they are read as they are.
-pub(super) fn by_others(request: &Request<'_>, wanted: impl Fn(IpAddr) -> bool) -> Vec<Held> {
-    let mut all = Vec::new();
-    for reservation in request.objects.list(&group_kind("Reservation"), request.namespace) {
-        let holder = object::name(&reservation);
-        if holder == request.name {
-            continue;
-        }
-        let entries = reservation["spec"]["reservation"].as_object();
-        for entry in entries.into_iter().flat_map(Map::values) {
-            if let Ok(address) = text(entry, "address").parse()
-                && wanted(address)
-            {
-                let network = text(entry, "network").to_owned();
-                all.push(Held { network, address, holder: holder.to_owned() });
-            }
-        }
-    }
-    all
-}
-
-/// Who holds `address` on `network`.
-pub(super) fn find<'a>(held: &'a [Held], network: &str, address: IpAddr) -> Option<&'a Held> {
-    held.iter().find(|held| held.address == address && held.network.eq_ignore_ascii_case(network))
-}
-
-fn text<'a>(entry: &'a Value, field: &str) -> &'a str {
-    entry[field].as_str().unwrap_or_default()
+/// Whether the holder is there and means to stay.
+pub(super) fn is_alive(request: &Request<'_>, claim: &Claim) -> bool {
+    let namespace = Some(claim.namespace.as_str());
+    let holder = request.objects.get(&group_kind(HOLDER), namespace, &claim.name);
+    claim.kind == HOLDER && holder.is_some_and(|holder| !object::is_terminating(&holder))
 }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::hooks::NetConfigHooks;
-pub(crate) use self::hooks::the_netconfig;
+pub(crate) use self::hooks::{TheNetConfig, the_netconfig};
 use super::{NAME_PATTERN, SERVICE_NETWORK_PATTERN};
 use crate::net::{Cidr, NotAVlan, VlanId};
 

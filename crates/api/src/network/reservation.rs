@@ -1,7 +1,6 @@
 //! Reservation: the record of which addresses an IPSet holds.
 
-use std::collections::{BTreeMap, HashSet};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
 use kube::CustomResource;
 use landbridge_machinery::field::FieldPath;
@@ -11,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::netconfig::the_netconfig;
 use super::{NAME_PATTERN, held};
 use crate::admission::{self, Findings};
 
@@ -94,7 +94,8 @@ pub struct ReservationHooks;
 
 impl Hooks for ReservationHooks {
     fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
-        if request.operation == Operation::Delete || admission::keeps_spec(request, object) {
+        let nothing_new = admission::keeps_spec(request, object);
+        if request.operation == Operation::Delete || nothing_new || is_controlled(object) {
             return Ok(Vec::new());
         }
         let spec: ReservationSpec = admission::spec(request, object)?;
@@ -108,13 +109,20 @@ impl Hooks for ReservationHooks {
     }
 }
 
+/// Whether the controller wrote it, which has asked the ledger itself.
+fn is_controlled(object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners
+        .into_iter()
+        .flatten()
+        .any(|owner| owner["controller"] == true && owner["kind"] == "IPSet")
+}
+
 /// An address that is none is an error; one that somebody else holds is only pointed out, because
 /// a backup is restored object by object.
 fn check(spec: &ReservationSpec, request: &Request<'_>, findings: &mut Findings) {
     let path = FieldPath::new("spec").child("reservation");
-    let addresses: HashSet<IpAddr> =
-        spec.reservation.values().filter_map(|entry| entry.address.parse().ok()).collect();
-    let others = held::by_others(request, |address| addresses.contains(&address));
+    let netconfig = the_netconfig(request.objects, request.namespace).ok();
     for (key, entry) in &spec.reservation {
         let path = path.key(key);
         if !key.eq_ignore_ascii_case(&entry.network) {
@@ -126,8 +134,12 @@ fn check(spec: &ReservationSpec, request: &Request<'_>, findings: &mut Findings)
             findings.invalid(&path, entry.address.as_str(), "not an IP address");
             continue;
         };
-        if let Some(other) = held::find(&others, &entry.network, address) {
-            findings.warn(&path, format!("{address} already reserved for {}", other.holder));
+        let other = netconfig.as_ref().and_then(|netconfig| {
+            let found = netconfig.spec.find(&entry.network, &entry.subnet).ok()?;
+            held::by_another(request, netconfig, found, address)
+        });
+        if let Some(other) = other {
+            findings.warn(&path, format!("{address} already reserved for {other}"));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{World, changed, object, refusal, refusals};
+use crate::support::{World, block, changed, claim, object, refusal, refusals};
 
-fn netconfig() -> Value {
+pub fn netconfig() -> Value {
     object(
         "NetConfig",
         "netconfig",
@@ -167,23 +167,18 @@ fn what_is_refused() {
 
 #[test]
 fn what_is_pointed_out() {
-    let held = object(
-        "Reservation",
-        "edpm-compute-1",
-        json!({"ipSetRef": {}, "reservation": {
-            "InternalApi": {"network": "InternalApi", "subnet": "subnet1", "address": "172.17.0.150"},
-            "External": {"network": "External", "subnet": "subnet1", "address": "10.0.0.7"},
-        }}),
-    );
-    let own = changed(&held, |o| {
-        o["metadata"]["name"] = "edpm-compute-0".into();
-        o["spec"]["reservation"]["InternalApi"]["address"] = "172.17.0.151".into();
+    let claims = json!({
+        "172.17.0.150": claim("edpm-compute-1", false),
+        "172.17.0.151": claim("edpm-compute-0", false),
     });
+    let held = block("vlan-20", "172.17.0.0", claims);
     let cases: &[(&str, Change, &[&str])] = &[
         (
             "held by another",
             |_| {},
-            &["spec.networks[1].fixedIP: 172.17.0.150 already reserved for edpm-compute-1"],
+            &[
+                "spec.networks[1].fixedIP: 172.17.0.150 already reserved for IPSet openstack/edpm-compute-1",
+            ],
         ),
         ("held by itself", |o| network(o, 1)["fixedIP"] = "172.17.0.151".into(), &[]),
         ("free", |o| network(o, 1)["fixedIP"] = "172.17.0.152".into(), &[]),
@@ -202,9 +197,40 @@ fn what_is_pointed_out() {
         ),
     ];
     for (what, change, expected) in cases {
-        let world = World::with([netconfig(), held.clone(), own.clone()]);
+        let world = World::with([netconfig(), held.clone()]);
         let warnings = world.create(&changed(&good(), change)).unwrap();
         assert_eq!(warnings, *expected, "{what}");
+    }
+}
+
+#[test]
+fn one_address_is_not_fixed_for_two() {
+    let held =
+        block("vlan-20", "172.17.0.0", json!({"172.17.0.150": claim("edpm-compute-1", true)}));
+    let holder = changed(&good(), |o| o["metadata"]["name"] = "edpm-compute-1".into());
+    let world = World::with([netconfig(), held.clone(), holder.clone()]);
+    let why = r#"spec.networks[1].fixedIP: Invalid value: "172.17.0.150": is the fixedIP of IPSet openstack/edpm-compute-1 already; ask for another one, or for none"#;
+    assert_eq!(refusals(world.create(&good())), [why]);
+    assert_eq!(world.create(&holder), Ok(vec![]), "its own address");
+    // A holder that is gone, or going, will free it.
+    let going =
+        changed(&holder, |o| o["metadata"]["deletionTimestamp"] = "2026-11-15T00:00:00Z".into());
+    for objects in [vec![netconfig(), held.clone(), going], vec![netconfig(), held]] {
+        assert_eq!(World::with(objects).create(&good()).unwrap().len(), 1, "pointed out only");
+    }
+}
+
+#[test]
+fn a_new_one_is_kept_until_its_addresses_are_freed() {
+    let cases = [
+        (json!(null), json!(["openstack.org/ipset"])),
+        (json!(["a/b"]), json!(["a/b", "openstack.org/ipset"])),
+        (json!(["IPSet"]), json!(["IPSet"])),
+        (json!(["openstack.org/ipset"]), json!(["openstack.org/ipset"])),
+    ];
+    for (given, expected) in cases {
+        let ipset = changed(&good(), |o| o["metadata"]["finalizers"] = given.clone());
+        assert_eq!(world().mutate(ipset)["metadata"]["finalizers"], expected);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{World, changed, object, refusals};
+use crate::ipset::netconfig;
+use crate::support::{World, block, changed, claim, object, refusals};
 
 fn good() -> Value {
     object(
@@ -28,11 +29,15 @@ fn addresses_have_to_be_addresses() {
 
 #[test]
 fn what_is_pointed_out() {
-    let other = changed(&good(), |o| o["metadata"]["name"] = "edpm-compute-1".into());
-    let world = World::with([good(), other]);
-    let expected =
-        "spec.reservation[CtlPlane].address: 192.168.122.100 already reserved for edpm-compute-1";
+    let claims = json!({"192.168.122.100": claim("edpm-compute-1", false)});
+    let block = block("net-ctlplane", "192.168.122.0", claims);
+    let world = World::with([netconfig(), block]);
+    let expected = "spec.reservation[CtlPlane].address: 192.168.122.100 already reserved for IPSet openstack/edpm-compute-1";
     assert_eq!(world.create(&good()), Ok(vec![expected.to_owned()]));
+    let controlled = changed(&good(), |o| {
+        o["metadata"]["ownerReferences"] = json!([{"kind": "IPSet", "controller": true}]);
+    });
+    assert_eq!(world.create(&controlled), Ok(vec![]), "the controller has asked the ledger");
     let elsewhere =
         changed(&good(), |o| o["spec"]["reservation"]["CtlPlane"]["network"] = "Storage".into());
     let expected =

@@ -167,3 +167,17 @@ pub fn refusal(answer: ApiResult<Vec<String>>) -> (u16, String) {
     let error = answer.expect_err("accepted");
     (error.code, error.message)
 }
+
+/// A block of the ledger.
+pub fn block(segment: &str, base: &str, claims: Value) -> Value {
+    json!({
+        "apiVersion": "landbridge.dev/v1alpha1", "kind": "AddressBlock",
+        "metadata": {"name": format!("{segment}.{base}")},
+        "spec": {"segment": segment, "block": format!("{base}/24"), "claims": claims},
+    })
+}
+
+/// The claim of an IPSet.
+pub fn claim(name: &str, fixed: bool) -> Value {
+    json!({"kind": "IPSet", "namespace": NAMESPACE, "name": name, "uid": "u", "fixed": fixed})
+}

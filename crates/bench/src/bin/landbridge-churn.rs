@@ -74,7 +74,8 @@ async fn play(plane: &Plane, arguments: &Arguments, seed: u64, passed: &mut usiz
         let mut hands = tokio::task::JoinSet::new();
         for hand in 0..HANDS {
             let config = config.clone();
-            let (stop, limit, seed) = (stop.clone(), arguments.sets / HANDS, chance.below(u64::MAX));
+            let (stop, limit, seed) =
+                (stop.clone(), arguments.sets / HANDS, chance.below(u64::MAX));
             hands.spawn(async move { churn(config, hand, limit, seed, &stop).await });
         }
         let mut deaths = 0;

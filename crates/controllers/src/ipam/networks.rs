@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use landbridge_addr::net::{Cidr, Range};
 use landbridge_addr::{Pool, Skip};
+use landbridge_api::ledger::segment;
 use landbridge_api::network::{LookupError, NetConfigSpec, Network, Subnet};
 
 use super::seen::Config;
-use super::segment;
 use crate::mirror::Key;
 
 /// The networks of one namespace.

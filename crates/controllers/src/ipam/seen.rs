@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use landbridge_api::ledger::segment::WIRES;
 use landbridge_api::ledger::{AddressBlock, Claim, block_of};
 use landbridge_api::network::{
     IPSET_FINALIZER, IPSet, IPSetNetwork, IPSetStatus, NetConfig, NetConfigSpec,
     OLD_IPSET_FINALIZER, Reservation, ReservedAddress,
 };
 
-use super::segment::WIRES;
 use crate::mirror::{Key, Observed};
 
 /// Whether a finalizer is this controller's.

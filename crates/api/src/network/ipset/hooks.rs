@@ -1,8 +1,5 @@
 //! IPSet in its surroundings: the NetConfig of its namespace, and what others hold.
 
-use std::collections::HashSet;
-use std::net::IpAddr;
-
 use landbridge_machinery::gvk::GroupResource;
 use landbridge_machinery::hooks::{Hooks, Operation, Request};
 use landbridge_machinery::object;
@@ -13,7 +10,6 @@ use serde_json::{Value, json};
 use super::{IPSetSpec, change, rules};
 use crate::admission::{self, Findings};
 use crate::network::GROUP;
-use crate::network::held::{self, Held};
 use crate::network::netconfig::the_netconfig;
 
 /// The rules of IPSet.
@@ -78,19 +74,9 @@ fn judge(request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
     let netconfig = the_netconfig(request.objects, request.namespace)?;
     let mut findings = Findings::default();
     let before = old.as_ref().map_or(&[][..], |old| &old.networks);
-    rules::check(&spec, &netconfig, before, &held_by_others(request, &spec), &mut findings);
+    rules::check(&spec, &netconfig, before, request, &mut findings);
     if let Some(old) = &old {
         change::check(old, &spec, &mut findings);
     }
     findings.answer(request)
-}
-
-/// Who else holds an address this request names.
-fn held_by_others(request: &Request<'_>, spec: &IPSetSpec) -> Vec<Held> {
-    let named: HashSet<IpAddr> =
-        spec.networks.iter().filter_map(|wanted| wanted.fixed_ip.as_ref()?.parse().ok()).collect();
-    if named.is_empty() {
-        return Vec::new();
-    }
-    held::by_others(request, |address| named.contains(&address))
 }

@@ -3,21 +3,24 @@
 use std::net::IpAddr;
 
 use landbridge_machinery::field::FieldPath;
+use landbridge_machinery::hooks::Request;
 
 use super::{IPSetNetwork, IPSetSpec};
 use crate::admission::Findings;
+use crate::ledger::Claim;
 use crate::net::{Cidr, Family};
-use crate::network::held::{self, Held};
+use crate::network::held;
+use crate::network::netconfig::TheNetConfig;
 use crate::network::unique::Taken;
-use crate::network::{NetConfigSpec, Subnet};
+use crate::network::{NetConfigSpec, Network, Subnet};
 
 /// Checks the request against the NetConfig, and (as advice) against what others hold. Entries
 /// that were accepted `before` are not asked again whether their address is still free to give.
 pub(super) fn check(
     spec: &IPSetSpec,
-    netconfig: &NetConfigSpec,
+    netconfig: &TheNetConfig,
     before: &[IPSetNetwork],
-    held: &[Held],
+    request: &Request<'_>,
     findings: &mut Findings,
 ) {
     let path = FieldPath::new("spec").child("networks");
@@ -26,11 +29,16 @@ pub(super) fn check(
     for (i, wanted) in spec.networks.iter().enumerate() {
         let path = path.index(i);
         names.claim_name(&wanted.name, &path, findings);
-        let Some(subnet) = subnet(wanted, netconfig, &path, findings) else { continue };
+        let found = find(wanted, &netconfig.spec, &path, findings);
+        let Some((network, subnet)) = found else { continue };
         let Some(cidr) = subnet.prefix() else { continue };
         let fixed_ip = fixed_ip(wanted, cidr, &path, findings);
         if let Some(address) = fixed_ip.filter(|_| !before.contains(wanted)) {
-            obtainable(wanted, address, (subnet, cidr), held, &path, findings);
+            obtainable(address, (subnet, cidr), &path, findings);
+            let other = held::by_another(request, netconfig, (network, subnet), address);
+            if let Some(other) = other {
+                taken(&other, address, request, &path, findings);
+            }
         }
         if wanted.wants_default_route() {
             default_route(subnet, cidr.family(), &mut default_routes, &path, findings);
@@ -38,12 +46,12 @@ pub(super) fn check(
     }
 }
 
-fn subnet<'a>(
+fn find<'a>(
     wanted: &IPSetNetwork,
     netconfig: &'a NetConfigSpec,
     path: &FieldPath,
     findings: &mut Findings,
-) -> Option<&'a Subnet> {
+) -> Option<(&'a Network, &'a Subnet)> {
     let IPSetNetwork { name, subnet_name, .. } = wanted;
     let Some(network) = netconfig.network(name) else {
         let why = format!("network {name} not in NetConfig");
@@ -55,7 +63,7 @@ fn subnet<'a>(
         let why = format!("subnet {subnet_name} not in network {name} of the NetConfig");
         findings.invalid(&path.child("subnetName"), subnet_name.as_str(), why);
     }
-    subnet
+    Some((network, subnet?))
 }
 
 fn fixed_ip(
@@ -70,13 +78,10 @@ fn fixed_ip(
         .ok()
 }
 
-/// Whether the controller could give the address. That others hold it is only advice: it may be
-/// free by the time the controller looks, and only the controller's claim counts.
+/// Whether the controller could give the address.
 fn obtainable(
-    wanted: &IPSetNetwork,
     address: IpAddr,
     (subnet, cidr): (&Subnet, Cidr),
-    held: &[Held],
     path: &FieldPath,
     findings: &mut Findings,
 ) {
@@ -93,8 +98,23 @@ fn obtainable(
     if let Some(what) = cidr.special(address) {
         findings.warn(&path, format!("{address} is the {what} of {cidr}"));
     }
-    if let Some(taken) = held::find(held, &wanted.name, address) {
-        findings.warn(&path, format!("{address} already reserved for {}", taken.holder));
+}
+
+/// Somebody has the address. Nobody can mean one address for two who both insist on it; otherwise
+/// it may be free by the time the controller looks, and only the controller's claim counts.
+fn taken(
+    other: &Claim,
+    address: IpAddr,
+    request: &Request<'_>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
+    let path = path.child("fixedIP");
+    if other.fixed && held::is_alive(request, other) {
+        let why = format!("is the fixedIP of {other} already; ask for another one, or for none");
+        findings.invalid(&path, address.to_string(), why);
+    } else {
+        findings.warn(&path, format!("{address} already reserved for {other}"));
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{NetConfigSpec, advice, change, rules};
 use crate::admission::{self, Findings};
+use crate::ledger::segment::WIRES;
 use crate::network::group_kind;
 
 /// The rules of NetConfig.
@@ -86,21 +87,32 @@ fn several(namespace: &str) -> String {
     format!("more then one NetConfig found in namespace {namespace}, there must be only one")
 }
 
+/// The one NetConfig of a namespace.
+pub(crate) struct TheNetConfig {
+    pub spec: NetConfigSpec,
+    /// What sets its wires apart from those of others.
+    pub wires: Option<String>,
+}
+
 /// The NetConfig of a namespace, for the rules of other kinds.
 pub(crate) fn the_netconfig(
     objects: &dyn Objects,
     namespace: Option<&str>,
-) -> ApiResult<NetConfigSpec> {
+) -> ApiResult<TheNetConfig> {
     let place = namespace.unwrap_or_default();
     let all = objects.list(&group_kind("NetConfig"), namespace);
     match all.as_slice() {
         [] => Err(ApiError::denied(format!(
             "no NetConfig found in namespace {place}, please create one"
         ))),
-        [one] => NetConfigSpec::deserialize(&one["spec"]).map_err(|error| {
-            let name = object::name(one);
-            ApiError::denied(format!("NetConfig {name} cannot be understood: {error}"))
-        }),
+        [one] => {
+            let spec = NetConfigSpec::deserialize(&one["spec"]).map_err(|error| {
+                let name = object::name(one);
+                ApiError::denied(format!("NetConfig {name} cannot be understood: {error}"))
+            })?;
+            let wires = one["metadata"]["annotations"][WIRES].as_str().map(str::to_owned);
+            Ok(TheNetConfig { spec, wires })
+        }
         _ => Err(ApiError::denied(several(place))),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use landbridge_api::network::{Network, Subnet};
+use crate::network::{Network, Subnet};
 
 /// Annotation of a NetConfig whose networks are on wires of their own, although VLANs or names
 /// are those of another NetConfig: any short name for those wires.
