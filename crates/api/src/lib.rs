@@ -7,6 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`network`] | the kinds of `network.openstack.org` |
+//! | [`foreign`] | kinds that others define and we only read |
 //! | [`condition`] | how a kind says how it is doing |
 //! | [`net`] | prefixes, ranges and VLAN numbers, checked when they are made |
 //! | [`defaults`] | what an installation may set for all objects |
@@ -25,6 +26,7 @@ mod admission;
 pub mod condition;
 mod crd;
 pub mod defaults;
+pub mod foreign;
 pub mod network;
 
 use std::sync::Arc;
