@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use landbridge_addr::number::{predecessor, successor};
 use serde_json::Value;
 
 use super::{At, Node, Place, Trouble};
@@ -154,7 +155,7 @@ fn range(node: &Node<'_>, trouble: &mut Trouble) -> Option<IpamRange> {
         Some(text.clone().map(|_| end))
     });
     let (first, last) = prefix.value.bounds();
-    let usable = match (after(first), before(last)) {
+    let usable = match (successor(first), predecessor(last)) {
         (Some(first), Some(last)) => Range::new(first, last),
         _ => None,
     };
@@ -192,20 +193,6 @@ fn excluded(text: &At<&str>, trouble: &mut Trouble) -> Option<Range> {
         return trouble.prefix(text).map(|cidr| Range::from(cidr.value));
     }
     trouble.address(text).and_then(|address| Range::new(address.value, address.value))
-}
-
-fn after(address: IpAddr) -> Option<IpAddr> {
-    Some(match address {
-        IpAddr::V4(v4) => IpAddr::V4(u32::from(v4).checked_add(1)?.into()),
-        IpAddr::V6(v6) => IpAddr::V6(u128::from(v6).checked_add(1)?.into()),
-    })
-}
-
-fn before(address: IpAddr) -> Option<IpAddr> {
-    Some(match address {
-        IpAddr::V4(v4) => IpAddr::V4(u32::from(v4).checked_sub(1)?.into()),
-        IpAddr::V6(v6) => IpAddr::V6(u128::from(v6).checked_sub(1)?.into()),
-    })
 }
 
 #[cfg(test)]
