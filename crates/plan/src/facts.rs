@@ -62,7 +62,7 @@ pub(crate) struct Attachment<'a> {
 pub(crate) struct Policy<'a> {
     pub source: usize,
     pub name: &'a str,
-    pub policy: NodePolicy<'a>,
+    pub wants: NodePolicy<'a>,
 }
 
 /// An IPAddressPool.

@@ -241,12 +241,12 @@ impl Ledger {
 
     fn hosts(&mut self, facts: &Facts<'_>, segments: &Segments) {
         for (policy, wires) in facts.policies.iter().zip(&segments.interfaces) {
-            let host = policy.policy.hostname();
+            let host = policy.wants.hostname();
             let holder = host.map_or_else(
                 || format!("nodes of policy {}", policy.name),
                 |host| format!("node {host}"),
             );
-            for (interface, segment) in policy.policy.interfaces.iter().zip(wires) {
+            for (interface, segment) in policy.wants.interfaces.iter().zip(wires) {
                 if interface.absent {
                     continue;
                 }

@@ -177,7 +177,7 @@ fn drafts<'f>(facts: &'f Facts<'_>, segments: &Segments) -> HashMap<Wire, Draft<
         }
     }
     for (policy, roots) in facts.policies.iter().zip(&segments.interfaces) {
-        for (interface, root) in policy.policy.interfaces.iter().zip(roots) {
+        for (interface, root) in policy.wants.interfaces.iter().zip(roots) {
             for address in &interface.addresses {
                 if let Some(cidr) = prefix_of(address.value) {
                     let draft = drafts.entry(*root).or_default();
@@ -230,7 +230,7 @@ fn segment(
             },
         ));
     }
-    ranges.sort_by(|a, b| (a.1, a.0).cmp(&(b.1, b.0)));
+    ranges.sort_by_key(|(owner, range, _)| (*range, *owner));
     let subnets = draft.prefixes.into_iter().map(|(range, (cidr, gateway))| {
         let gaps: Vec<Range> = owned.gaps(range).collect();
         let size = gaps.iter().map(Range::len).fold(0, u128::saturating_add);

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use landbridge_addr::{RangeIndex, overlaps};
 use landbridge_api::net::{Cidr, Range};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Subnet};
 use crate::wires::{Wire, Wires};
 
 /// How a subnet of a NetConfig came to its segment.
@@ -52,7 +52,7 @@ type ByPrefix = HashMap<Range, Vec<Wire>>;
 pub(crate) fn assign<'f>(facts: &'f Facts<'_>, wires: &mut Wires<'f>) -> Segments {
     let mut found = Segments::default();
     for policy in &facts.policies {
-        let names = policy.policy.interfaces.iter().map(|interface| interface.name.value);
+        let names = policy.wants.interfaces.iter().map(|interface| interface.name.value);
         found.interfaces.push(names.map(|name| wires.interface(name)).collect());
     }
     let unanchored = attachments(facts, wires, &mut found);
@@ -121,7 +121,7 @@ fn known_prefixes(
         }
     }
     for (policy, wires) in facts.policies.iter().zip(&found.interfaces) {
-        for (interface, wire) in policy.policy.interfaces.iter().zip(wires) {
+        for (interface, wire) in policy.wants.interfaces.iter().zip(wires) {
             for address in &interface.addresses {
                 if let Some(cidr) = prefix_of(address.value) {
                     add(cidr, *wire);
@@ -178,7 +178,7 @@ fn subnets(
     // First those that something more than a prefix leads to.
     let mut joins: Vec<Option<(Wire, Join)>> = Vec::new();
     let mut used: HashSet<Wire> = HashSet::new();
-    for subnet in &facts.subnets {
+    for (position, subnet) in facts.subnets.iter().enumerate() {
         let mut signs: Vec<(Wire, u8, Join)> = Vec::new();
         let mut sign = |wire: Wire, worth: u8, join: Join| match signs
             .iter_mut()
@@ -194,7 +194,7 @@ fn subnets(
         let named = by_name.get(&(subnet.namespace, subnet.service.clone()));
         let named =
             named.or_else(|| by_name.get(&(subnet.namespace, subnet.network.to_lowercase())));
-        if let Some(at) = named.filter(|at| may_be(facts, subnet, **at)) {
+        if let Some(at) = named.filter(|at| may_be(facts, position, **at)) {
             let wire = wires.root(found.attachments[*at]);
             // An attachment without an interface is where its network is, not the reverse.
             let worth = if unanchored.binary_search(at).is_ok() { 1 } else { NAME };
@@ -249,21 +249,20 @@ fn subnets(
 
 /// Whether the attachment of a network's name is about this subnet of it. It is, unless the network
 /// has several VLANs and the attachment's prefix is another subnet's.
-fn may_be(facts: &Facts<'_>, subnet: &crate::facts::Subnet<'_>, attachment: usize) -> bool {
+fn may_be(facts: &Facts<'_>, subnet: usize, attachment: usize) -> bool {
+    let own = &facts.subnets[subnet];
     let ranges = &facts.attachments[attachment].conf.ipam.ranges;
-    if ranges.iter().any(|range| range.prefix.value == subnet.cidr.value) {
+    let has = |cidr: Cidr| ranges.iter().any(|range| range.prefix.value == cidr);
+    if has(own.cidr.value) {
         return true;
     }
-    let siblings = || {
-        facts
-            .subnets
-            .iter()
-            .filter(|other| other.source == subnet.source && other.number == subnet.number)
-    };
-    let one_vlan = siblings().all(|other| other.vlan == subnet.vlan);
-    let anothers =
-        siblings().any(|other| ranges.iter().any(|range| range.prefix.value == other.cidr.value));
-    one_vlan || !anothers
+    // Subnets of one network stand beside each other.
+    let same = |other: &&Subnet<'_>| other.source == own.source && other.number == own.number;
+    let (before, after) = facts.subnets.split_at(subnet);
+    let siblings = before.iter().rev().take_while(same).chain(after.iter().take_while(same));
+    let siblings: Vec<_> = siblings.collect();
+    siblings.iter().all(|other| other.vlan == own.vlan)
+        || !siblings.iter().any(|other| has(other.cidr.value))
 }
 
 fn index(prefixes: &ByPrefix) -> RangeIndex<Wire> {
@@ -293,17 +292,19 @@ fn neutron<'f>(
 ) {
     // Networks and subnets may come in different documents.
     let mut networks: HashMap<&str, (Wire, Anchor)> = HashMap::new();
+    let mappings: HashMap<&str, (&str, &str)> =
+        facts.nic_mappings.iter().map(|(space, net, nic)| (*net, (*space, *nic))).collect();
+    let attached = facts.attachments.iter().filter_map(|attachment| {
+        let interface = attachment.conf.interface()?;
+        Some(((attachment.namespace, attachment.name), interface.value.as_str()))
+    });
+    let attached: HashMap<(&str, &str), &str> = attached.collect();
     for network in facts.neutron.iter().flat_map(|(_, document)| &document.networks) {
         let provider = matches!(network.network_type, Some("flat" | "vlan"));
         let nic = network.physical_network.filter(|_| provider).and_then(|physical| {
-            let mapping = facts.nic_mappings.iter().find(|(_, name, _)| *name == physical);
+            let (namespace, nic) = *mappings.get(physical)?;
             // An attachment of that name wins over the mapping's NIC: OVN uses it as it is.
-            let attached = facts.attachments.iter().find(|attachment| {
-                attachment.name == physical
-                    && mapping.is_none_or(|(namespace, _, _)| attachment.namespace == *namespace)
-            });
-            let attached = attached.and_then(|a| Some(a.conf.interface()?.value.as_str()));
-            attached.or(mapping.map(|(_, _, nic)| *nic))
+            Some(attached.get(&(namespace, physical)).copied().unwrap_or(nic))
         });
         let tag = network.segmentation_id.as_ref().filter(|_| network.network_type == Some("vlan"));
         let tag = tag.and_then(|tag| u16::try_from(tag.value).ok()).filter(|tag| *tag > 0);

@@ -28,7 +28,7 @@ impl<'a> Wires<'a> {
     pub fn new(facts: &'a Facts<'_>) -> Self {
         let mut wires = Self::default();
         let interfaces = || {
-            let all = facts.policies.iter().flat_map(|policy| &policy.policy.interfaces);
+            let all = facts.policies.iter().flat_map(|policy| &policy.wants.interfaces);
             all.filter(|interface| !interface.absent)
         };
         for interface in interfaces() {

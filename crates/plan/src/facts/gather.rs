@@ -75,8 +75,8 @@ pub(crate) fn gather<'a>(sources: &Sources<'a>) -> Facts<'a> {
     for at in sources.replaced_by.keys() {
         let source = &sources.list[*at];
         if source.object.group() == nmstate::GROUP && source.object.kind == nmstate::KIND {
-            let policy = nmstate::read(source.value, &mut Trouble::default());
-            facts.replaced_policies.push(Policy { source: *at, name: &source.object.name, policy });
+            let wants = nmstate::read(source.value, &mut Trouble::default());
+            facts.replaced_policies.push(Policy { source: *at, name: &source.object.name, wants });
         }
     }
     facts
@@ -133,8 +133,8 @@ fn read<'a>(
             }));
         }
         (nmstate::GROUP, nmstate::KIND) => {
-            let policy = nmstate::read(value, trouble);
-            facts.policies.push(Policy { source: at, name, policy });
+            let wants = nmstate::read(value, trouble);
+            facts.policies.push(Policy { source: at, name, wants });
         }
         (metallb::GROUP, "IPAddressPool") => {
             let metallb::IPAddressPool { ranges, avoid_buggy_ips } = metallb::pool(value, trouble);

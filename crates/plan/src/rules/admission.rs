@@ -4,7 +4,7 @@
 //! rules of its kind. Warnings that the plan gives itself, with both places, are left out.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use landbridge_api::foreign::{Node, Place};
 use landbridge_api::network;
@@ -26,15 +26,12 @@ const TOLD_ELSEWHERE: [&str; 4] =
     ["overlaps ", "holds the gateway", "holds the next hop", "is the gateway of subnet"];
 
 pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
-    let mut kinds: HashMap<&str, Option<Kind>> = HashMap::new();
     let world = World::new(view);
     for (at, source) in view.sources.effective() {
         if source.object.group() != network::GROUP {
             continue;
         }
-        let kind =
-            kinds.entry(&source.object.kind).or_insert_with(|| Kind::new(&source.object.kind));
-        let Some(kind) = kind else { continue };
+        let Some(kind) = KINDS.get(&source.object.kind) else { continue };
         let mut judge = Judge { view, world: &world, at, found };
         judge.object(kind, source.value);
     }
@@ -46,16 +43,19 @@ struct Kind {
     hooks: Arc<dyn Hooks>,
 }
 
-impl Kind {
-    fn new(kind: &str) -> Option<Self> {
-        let crd = landbridge_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
-        let version = crd.spec.versions.first()?;
-        let schema = version.schema.as_ref()?.open_api_v3_schema.as_ref()?;
-        let schema = serde_json::to_value(schema).ok()?;
+/// Our kinds. They are the same in every run, and compiling their schemas takes longer than using
+/// them.
+static KINDS: LazyLock<HashMap<String, Kind>> = LazyLock::new(|| {
+    let kinds = landbridge_api::crds().into_iter().filter_map(|crd| {
+        let kind = crd.spec.names.kind;
+        let hooks = landbridge_api::hooks(network::GROUP, &kind)?;
+        let version = crd.spec.versions.into_iter().next()?;
+        let schema = serde_json::to_value(version.schema?.open_api_v3_schema?).ok()?;
         let schema = Schema::structural(&schema, &FieldPath::root()).ok()?;
-        Some(Self { schema, hooks: landbridge_api::hooks(network::GROUP, kind)? })
-    }
-}
+        Some((kind, Kind { schema, hooks }))
+    });
+    kinds.collect()
+});
 
 /// The NetConfigs by namespace. Other kinds are looked at by the rules across all sources, which
 /// ask once for all instead of once for each object.

@@ -80,7 +80,7 @@ fn bounds(view: &View<'_, '_>, found: &mut Vec<Finding>) {
 
 fn interfaces(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let mut made: HashSet<&str> = HashSet::new();
-    for interface in view.facts.policies.iter().flat_map(|policy| &policy.policy.interfaces) {
+    for interface in view.facts.policies.iter().flat_map(|policy| &policy.wants.interfaces) {
         if interface.absent {
             continue;
         }

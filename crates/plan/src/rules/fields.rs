@@ -56,14 +56,18 @@ impl Judge<'_> {
             Shape::Any => {}
             Shape::List(of) => node.elements().for_each(|element| self.shape(&element, of)),
             Shape::Map(fields) => {
-                for (key, below) in node.entries() {
-                    if let Some((_, shape)) = fields.iter().find(|(name, _)| *name == key) {
-                        self.shape(&below, shape);
-                        continue;
-                    }
-                    let names = fields.iter().map(|(name, _)| *name);
-                    if let Some(meant) = spelling::meant(key, names) {
-                        self.miss(&below.place, key, meant);
+                // Most fields are right and lead nowhere: places are made only for the rest.
+                for (key, value) in node.value.as_object().into_iter().flatten() {
+                    let below = || Node { value, place: node.place.child(key) };
+                    match fields.iter().find(|(name, _)| name == key) {
+                        Some((_, Shape::Any)) => {}
+                        Some((_, shape)) => self.shape(&below(), shape),
+                        None => {
+                            let names = fields.iter().map(|(name, _)| *name);
+                            if let Some(meant) = spelling::meant(key, names) {
+                                self.miss(&below().place, key, meant);
+                            }
+                        }
                     }
                 }
             }

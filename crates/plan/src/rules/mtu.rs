@@ -50,7 +50,7 @@ pub(super) fn check<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>, found: &mut 
 fn interfaces<'v>(view: &View<'v, '_>) -> Interfaces<'v> {
     let mut interfaces = Interfaces::new();
     for policy in &view.facts.policies {
-        for interface in &policy.policy.interfaces {
+        for interface in &policy.wants.interfaces {
             let known = interfaces.entry(interface.name.value).or_default();
             if let Some(mtu) = &interface.mtu
                 && known.mtu.as_ref().is_none_or(|(least, _)| mtu.value < *least)
@@ -110,7 +110,7 @@ fn larger(what: &str, source: usize, mtu: &At<i64>, carrier: &Carrier<'_>) -> Fi
 /// Interfaces with a larger MTU than what they are made of, in one policy.
 fn stacked(view: &View<'_, '_>, interfaces: &Interfaces<'_>, found: &mut Vec<Finding>) {
     for policy in &view.facts.policies {
-        for interface in &policy.policy.interfaces {
+        for interface in &policy.wants.interfaces {
             let Some(mtu) = &interface.mtu else { continue };
             let base = interface.vlan.as_ref().map(|(base, _)| base.value);
             for below in base.into_iter().chain(interface.ports.iter().map(|port| port.value)) {

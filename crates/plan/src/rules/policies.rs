@@ -12,7 +12,7 @@ use crate::finding::{Finding, Mark};
 
 pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     for policy in &view.facts.policies {
-        if policy.policy.hostname().is_none() {
+        if policy.wants.hostname().is_none() {
             one_for_all(policy, found);
         }
     }
@@ -21,8 +21,8 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
 }
 
 fn one_for_all(policy: &Policy<'_>, found: &mut Vec<Finding>) {
-    let place = if policy.policy.selector.is_empty() { "spec" } else { "spec.nodeSelector" };
-    for interface in policy.policy.interfaces.iter().filter(|interface| !interface.absent) {
+    let place = if policy.wants.selector.is_empty() { "spec" } else { "spec.nodeSelector" };
+    for interface in policy.wants.interfaces.iter().filter(|interface| !interface.absent) {
         for address in &interface.addresses {
             let message = format!(
                 "every node that policy {} selects gets {} on {}",
@@ -45,7 +45,7 @@ type Entry<'v, 'a> = (&'v Policy<'a>, &'v Interface<'a>);
 fn contradictions(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let mut by_name: BTreeMap<&str, Vec<Entry<'_, '_>>> = BTreeMap::new();
     for policy in &view.facts.policies {
-        for interface in &policy.policy.interfaces {
+        for interface in &policy.wants.interfaces {
             by_name.entry(interface.name.value).or_default().push((policy, interface));
         }
     }
@@ -53,14 +53,14 @@ fn contradictions(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         let mut told: HashSet<(usize, usize)> = HashSet::new();
         let mut by_host: HashMap<&str, Entry<'_, '_>> = HashMap::new();
         let mut wide: Option<Entry<'_, '_>> = None;
-        for entry in entries.iter().filter(|(policy, _)| policy.policy.hostname().is_none()) {
+        for entry in entries.iter().filter(|(policy, _)| policy.wants.hostname().is_none()) {
             match wide {
                 Some(first) => compare(name, first, *entry, &mut told, found),
                 None => wide = Some(*entry),
             }
         }
         for entry in &entries {
-            let Some(host) = entry.0.policy.hostname() else { continue };
+            let Some(host) = entry.0.wants.hostname() else { continue };
             match by_host.get(host) {
                 Some(first) => compare(name, *first, *entry, &mut told, found),
                 None => {
@@ -112,8 +112,8 @@ fn node<'a>(interface: &Interface<'a>) -> Node<'a> {
 
 /// Whether no node can be selected by both: they want different values of one label.
 fn exclusive(a: &Policy<'_>, b: &Policy<'_>) -> bool {
-    a.policy.selector.iter().any(|(key, value)| {
-        b.policy.selector.iter().any(|(other, wanted)| key == other && value != wanted)
+    a.wants.selector.iter().any(|(key, value)| {
+        b.wants.selector.iter().any(|(other, wanted)| key == other && value != wanted)
     })
 }
 
@@ -170,9 +170,9 @@ fn dropped(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     for earlier in earlier {
         let Some(later) = later.get(earlier.name) else { continue };
         let kept: HashSet<&str> =
-            later.policy.interfaces.iter().map(|interface| interface.name.value).collect();
+            later.wants.interfaces.iter().map(|interface| interface.name.value).collect();
         let lost: Vec<&Interface<'_>> = earlier
-            .policy
+            .wants
             .interfaces
             .iter()
             .filter(|interface| !kept.contains(interface.name.value))

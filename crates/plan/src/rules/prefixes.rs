@@ -12,6 +12,7 @@ use crate::segments::{self, prefix_of};
 use crate::wires::{Wire, Wires};
 
 /// A prefix that somebody gives to a segment.
+#[derive(Clone)]
 struct Given {
     cidr: Cidr,
     mark: Mark,
@@ -22,7 +23,7 @@ pub(super) fn check<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>, found: &mut 
     let configured = configured(view);
     let attached = attached(view);
     disagreements(view, &configured, &attached, found);
-    twice(view, configured, attached, found);
+    twice(view, &configured, &attached, found);
     announced(view, wires, found);
 }
 
@@ -84,7 +85,7 @@ fn disagreements(
         }
     }
     for (policy, roots) in view.facts.policies.iter().zip(&view.segments.interfaces) {
-        for (interface, root) in policy.policy.interfaces.iter().zip(roots) {
+        for (interface, root) in policy.wants.interfaces.iter().zip(roots) {
             for family in [Family::V4, Family::V6] {
                 let own = interface.addresses.iter().filter_map(|address| {
                     let cidr = prefix_of(address.value)?;
@@ -132,28 +133,32 @@ fn disagree(given: &Given, right: &[&Given]) -> Option<Finding> {
 /// One prefix on two segments.
 fn twice(
     view: &View<'_, '_>,
-    configured: BySegment,
-    attached: BySegment,
+    configured: &BySegment,
+    attached: &BySegment,
     found: &mut Vec<Finding>,
 ) {
     let mut list: Vec<(Wire, Given)> = Vec::new();
     let mut seen: HashSet<(Wire, Range)> = HashSet::new();
-    let mut add = |root: Wire, given: Given| {
-        if seen.insert((root, Range::from(given.cidr))) {
-            list.push((root, given));
+    let mut add = |root: Wire, cidr: Cidr, given: &dyn Fn() -> Given| {
+        if seen.insert((root, Range::from(cidr))) {
+            list.push((root, given()));
         }
     };
-    for (root, given) in configured.into_iter().chain(attached) {
+    for (root, given) in configured.iter().chain(attached) {
+        let root = *root;
         for given in given {
-            add(root, given);
+            add(root, given.cidr, &|| given.clone());
         }
     }
     for (policy, roots) in view.facts.policies.iter().zip(&view.segments.interfaces) {
-        for (interface, root) in policy.policy.interfaces.iter().zip(roots) {
+        for (interface, root) in policy.wants.interfaces.iter().zip(roots) {
             for address in &interface.addresses {
                 let Some(cidr) = prefix_of(address.value) else { continue };
-                let label = format!("interface {} in policy {}", interface.name.value, policy.name);
-                add(*root, Given { cidr, mark: Mark::new(policy.source, &address.place), label });
+                add(*root, cidr, &|| Given {
+                    cidr,
+                    mark: Mark::new(policy.source, &address.place),
+                    label: format!("interface {} in policy {}", interface.name.value, policy.name),
+                });
             }
         }
     }
@@ -195,7 +200,7 @@ fn announced<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>, found: &mut Vec<Fin
                 |root: &Wire| on(root).iter().any(|known| known.family() == range.value.family());
             let mark = Mark::new(pool.source, &range.place);
             if !places.is_empty() && !right && (known.is_some() || places.iter().any(others)) {
-                found.push(elsewhere(view, pool.name, &range.value, mark));
+                found.push(elsewhere(view, pool.name, &range.value, &mark));
             } else if known.is_none() && !view.segments.prefixes.is_empty() {
                 let message = format!(
                     "{} of pool {} is on no network that is known here",
@@ -208,11 +213,11 @@ fn announced<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>, found: &mut Vec<Fin
     }
 }
 
-fn elsewhere(view: &View<'_, '_>, pool: &str, range: &Range, mark: Mark) -> Finding {
+fn elsewhere(view: &View<'_, '_>, pool: &str, range: &Range, mark: &Mark) -> Finding {
     let message =
         format!("{range} of pool {pool} is announced where no network has such addresses");
     let mut finding =
-        Finding::new(&codes::ANNOUNCED_ELSEWHERE, message).at(&mark, "these addresses");
+        Finding::new(&codes::ANNOUNCED_ELSEWHERE, message).at(mark, "these addresses");
     for advertisement in &view.facts.advertisements {
         let l2 = &advertisement.l2;
         if !l2.pools.iter().any(|name| name.value == pool) {

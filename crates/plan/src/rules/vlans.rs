@@ -13,7 +13,7 @@ pub(super) fn check<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>, found: &mut 
     let mut written: HashMap<Wire, Mark> = HashMap::new();
     let mut untagged: HashSet<Wire> = HashSet::new();
     for (policy, roots) in view.facts.policies.iter().zip(&view.segments.interfaces) {
-        for (interface, root) in policy.policy.interfaces.iter().zip(roots) {
+        for (interface, root) in policy.wants.interfaces.iter().zip(roots) {
             match &interface.vlan {
                 Some((_, id)) => {
                     written.entry(*root).or_insert_with(|| Mark::new(policy.source, &id.place));

@@ -106,7 +106,7 @@ fn build(dice: &mut Dice, scale: Scale) -> Vec<Value> {
         let namespace = if at == 0 { "openstack".to_owned() } else { format!("openstack-{at}") };
         let mut own = Vec::new();
         for i in 0..scale.networks {
-            own.push(net(dice, &namespace, at, i, number, scale));
+            own.push(net(dice, at, i, number, scale));
             number += 1;
         }
         nets.push((namespace, own));
@@ -137,7 +137,7 @@ fn build(dice: &mut Dice, scale: Scale) -> Vec<Value> {
 }
 
 /// Cuts the addresses behind those of the nodes among the three who hand out, in random order.
-fn net(dice: &mut Dice, namespace: &str, at: u64, i: u64, number: u64, scale: Scale) -> Net {
+fn net(dice: &mut Dice, at: u64, i: u64, number: u64, scale: Scale) -> Net {
     let known = usize::try_from(i).ok().and_then(|i| NAMES.get(i));
     let name = known.map_or_else(|| format!("net-{i}"), |name| (*name).to_owned());
     let base = format!("enp{}s0", 6 + at);
@@ -163,7 +163,6 @@ fn net(dice: &mut Dice, namespace: &str, at: u64, i: u64, number: u64, scale: Sc
         let least = if who == 2 { scale.computes } else { 4 };
         blocks[who] = cut(dice, least);
     }
-    let _ = namespace;
     Net {
         name,
         number,
@@ -383,7 +382,7 @@ fn dnsdata(namespace: &str, nets: &[Net], computes: u64) -> Value {
 fn neutron(namespace: &str, net: &Net) -> [Value; 2] {
     let physical = format!("physnet-{}", net.number);
     let spec = json!({"nicMappings": {physical.as_str(): net.interface}});
-    let (first, last) = (1000, 1100);
+    let (first, last) = (4000, 4060);
     let id = |what: &str| format!("{what}-{}", net.number);
     [
         object("ovn.openstack.org/v1beta1", "OVNController", namespace, "ovncontroller", spec),

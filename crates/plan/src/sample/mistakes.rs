@@ -1,5 +1,7 @@
 //! Mistakes that people make, each with what should be found.
 
+#![allow(clippy::ptr_arg, reason = "all mistakes have one signature; some add objects")]
+
 use serde_json::{Value, json};
 
 use super::{Dice, label};
