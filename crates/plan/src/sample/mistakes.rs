@@ -299,9 +299,7 @@ fn netconfig_vlan(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
     let subnets = format!("/spec/networks/{}/subnets", pair.network);
     let subnets = objects[pair.netconfig].pointer_mut(&subnets)?.as_array_mut()?;
     for subnet in subnets {
-        if subnet.get("vlan").is_none() {
-            return None;
-        }
+        subnet.get("vlan")?;
         set(subnet, "/vlan", 4090)?;
     }
     Some(("LB201", two(objects, pair.netconfig, pair.attachment)))

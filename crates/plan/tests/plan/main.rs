@@ -4,4 +4,5 @@
 
 mod manifests;
 mod random;
+mod rules;
 mod support;
