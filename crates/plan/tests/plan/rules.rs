@@ -295,6 +295,14 @@ fn policies_may_add_to_each_other_but_not_contradict() {
         lines(&[policy("a", "w", &base(1500)), policy("b", "w", &base(9000))]),
         ["LB502 NodeNetworkConfigurationPolicy/b NodeNetworkConfigurationPolicy/a"]
     );
+    let zone = |name: &str, zone: &str, mtu: u16| {
+        let mut policy = policy(name, "", &base(mtu));
+        policy["spec"]["nodeSelector"] = json!({"zone": zone});
+        policy
+    };
+    assert!(lines(&[zone("a", "north", 1500), zone("b", "south", 9000)]).is_empty());
+    assert_eq!(lines(&[zone("a", "north", 1500), zone("b", "north", 9000)]).len(), 1);
+    assert_eq!(lines(&[zone("a", "north", 1500), policy("b", "w", &base(9000))]).len(), 1);
     let vlan = json!([{"name": "e", "type": "ethernet", "mtu": 1500},
                       {"name": "e.5", "type": "vlan", "mtu": 9000, "vlan": {"base-iface": "e", "id": 5}}]);
     assert_eq!(lines(&[policy("a", "w", &vlan)]), ["LB203 NodeNetworkConfigurationPolicy/a"]);
