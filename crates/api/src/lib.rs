@@ -7,6 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`network`] | the kinds of `network.openstack.org` |
+//! | [`foreign`] | kinds that others define and we only read |
 //! | [`condition`] | how a kind says how it is doing |
 //! | [`net`] | prefixes, ranges and VLAN numbers, checked when they are made |
 //! | [`ledger`] | who holds which address of a segment |
@@ -27,6 +28,7 @@ pub mod condition;
 mod crd;
 pub mod defaults;
 pub mod ledger;
+pub mod foreign;
 pub mod network;
 
 use std::sync::Arc;

@@ -1,0 +1,238 @@
+//! Virtual addresses: the pool they come from, and who shares them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
+
+use landbridge_api::foreign::At;
+use landbridge_api::foreign::catalogue::Port;
+
+use super::View;
+use crate::codes;
+use crate::facts::{Exposure, Pool};
+use crate::finding::{Finding, Mark};
+use crate::spelling;
+
+pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
+    let pools: HashMap<&str, &Pool<'_>> =
+        view.facts.pools.iter().map(|pool| (pool.name, pool)).collect();
+    let known = !pools.is_empty() || view.options.complete;
+    let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
+    for exposure in &view.facts.exposures {
+        if !exposure.load_balancer {
+            found.push(not_balanced(exposure));
+            continue;
+        }
+        let pool = exposure.wish.pool.as_ref();
+        if known && let Some(missing) = pool.filter(|pool| !pools.contains_key(pool.value)) {
+            found.push(no_pool(exposure, missing, &pools));
+        }
+        for text in &exposure.wish.addresses {
+            let Ok(address) = text.value.parse() else {
+                found.push(unreadable(exposure, text));
+                continue;
+            };
+            if known && pool.is_none_or(|pool| pools.contains_key(pool.value)) {
+                let named = pool.and_then(|pool| pools.get(pool.value).copied());
+                found.extend(outside(exposure, text, address, named, &view.facts.pools));
+            }
+            holders.entry(address).or_default().push(Holder { exposure, text });
+        }
+    }
+    for (address, holders) in holders {
+        shared(address, &holders, found);
+    }
+    advertised(view, &pools, found);
+}
+
+struct Holder<'v> {
+    exposure: &'v Exposure<'v>,
+    text: &'v At<&'v str>,
+}
+
+impl Holder<'_> {
+    fn mark(&self) -> Mark {
+        Mark::new(self.exposure.source, &self.text.place)
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.exposure.namespace, self.exposure.service)
+    }
+}
+
+fn not_balanced(exposure: &Exposure<'_>) -> Finding {
+    let message = format!(
+        "service {} asks for a virtual address but is not of type LoadBalancer",
+        exposure.service
+    );
+    Finding::new(&codes::NOT_BALANCED, message)
+        .at(&Mark::new(exposure.source, &exposure.wish.place), "asked for here")
+        .help("set spec.type: LoadBalancer beside the annotations, or remove them")
+}
+
+fn no_pool(exposure: &Exposure<'_>, pool: &At<&str>, pools: &HashMap<&str, &Pool<'_>>) -> Finding {
+    let message =
+        format!("service {} asks for pool {}, which does not exist", exposure.service, pool.value);
+    let meant = spelling::meant(pool.value, sorted(pools.keys().copied()));
+    let help = match meant {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("create an IPAddressPool {}, or name another", pool.value),
+    };
+    Finding::new(&codes::NO_POOL, message)
+        .at(&Mark::new(exposure.source, &pool.place), "named here")
+        .help(help)
+}
+
+fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+fn unreadable(exposure: &Exposure<'_>, text: &At<&str>) -> Finding {
+    let message = format!("{:?} is not an IP address", text.value);
+    Finding::new(&codes::UNREADABLE, message)
+        .at(&Mark::new(exposure.source, &text.place), "cannot be understood")
+}
+
+fn holds(pool: &Pool<'_>, address: IpAddr) -> bool {
+    let buggy = match address {
+        IpAddr::V4(v4) => matches!(v4.octets()[3], 0 | 255),
+        IpAddr::V6(_) => false,
+    };
+    !(buggy && pool.avoid_buggy_ips) && pool.ranges.iter().any(|range| range.contains(address))
+}
+
+fn outside(
+    exposure: &Exposure<'_>,
+    text: &At<&str>,
+    address: IpAddr,
+    named: Option<&Pool<'_>>,
+    pools: &[Pool<'_>],
+) -> Option<Finding> {
+    let mark = Mark::new(exposure.source, &text.place);
+    let service = &exposure.service;
+    let Some(pool) = named else {
+        if pools.iter().any(|pool| holds(pool, address)) {
+            return None;
+        }
+        let message = format!("{address}, asked for by service {service}, is in no pool");
+        let finding = Finding::new(&codes::NO_POOL_HOLDS, message).at(&mark, "asked for here");
+        return Some(finding.help("ask for an address of a pool, or add it to one"));
+    };
+    if holds(pool, address) {
+        return None;
+    }
+    let message =
+        format!("{address}, asked for by service {service}, is not in pool {}", pool.name);
+    let mut finding = Finding::new(&codes::OUTSIDE_POOL, message).at(&mark, "asked for here");
+    for range in pool.ranges.iter().take(3) {
+        let mark = Mark::new(pool.source, &range.place);
+        finding = finding.at(&mark, format!("the pool holds {}", range.value));
+    }
+    let other = pools.iter().find(|other| holds(other, address));
+    Some(finding.help(match other {
+        Some(other) => format!("{address} is in pool {}", other.name),
+        None => "ask for an address of the pool, or add it".to_owned(),
+    }))
+}
+
+/// Services that ask for one address. The same service may be described by several objects.
+fn shared(address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    let mut ports: HashMap<Port, &Holder<'_>> = HashMap::new();
+    let mut first: Option<&Holder<'_>> = None;
+    for holder in holders {
+        if !seen.insert((holder.exposure.namespace, holder.exposure.service.as_str())) {
+            continue;
+        }
+        let mut clash: Option<(&Holder<'_>, Vec<Port>)> = None;
+        for port in &holder.exposure.ports {
+            let earlier = *ports.entry(*port).or_insert(holder);
+            if std::ptr::eq(earlier, holder) {
+                continue;
+            }
+            clash.get_or_insert_with(|| (earlier, Vec::new())).1.push(*port);
+        }
+        let Some(leader) = first else {
+            first = Some(holder);
+            continue;
+        };
+        if let Some((earlier, ports)) = clash {
+            found.push(port_clash(address, earlier, holder, &ports));
+            continue;
+        }
+        let (one, other) = (leader.exposure.wish.sharing_key, holder.exposure.wish.sharing_key);
+        if one.is_none() || one != other {
+            found.push(keys(address, leader, holder));
+        }
+    }
+}
+
+fn port_clash(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>, ports: &[Port]) -> Finding {
+    let ports: Vec<String> =
+        ports.iter().map(|port| format!("{}/{}", port.protocol, port.number)).collect();
+    let message = format!(
+        "services {} and {} ask for {address} and both listen on {}",
+        a.name(),
+        b.name(),
+        ports.join(", ")
+    );
+    Finding::new(&codes::PORT_CLASH, message)
+        .at(&b.mark(), format!("service {}", b.name()))
+        .at(&a.mark(), format!("service {}", a.name()))
+        .help("give one of them another address")
+}
+
+fn keys(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>) -> Finding {
+    let key = |holder: &Holder<'_>| match holder.exposure.wish.sharing_key {
+        Some(key) => format!("sharing key {key}"),
+        None => "no sharing key".to_owned(),
+    };
+    let message = format!(
+        "services {} and {} ask for {address} with {} and {}",
+        a.name(),
+        b.name(),
+        key(a),
+        key(b)
+    );
+    Finding::new(&codes::SHARING_KEY, message)
+        .at(&b.mark(), key(b))
+        .at(&a.mark(), key(a))
+        .help("use one sharing key on all services of an address, or different addresses")
+}
+
+/// Pools that advertisements name, and pools that none announces.
+fn advertised(view: &View<'_, '_>, pools: &HashMap<&str, &Pool<'_>>, found: &mut Vec<Finding>) {
+    let mut named: HashSet<&str> = HashSet::new();
+    let mut all = view.facts.bgp || view.facts.advertisements.is_empty();
+    for advertisement in &view.facts.advertisements {
+        all |= advertisement.l2.is_for_all() || advertisement.l2.selects_pools;
+        for pool in &advertisement.l2.pools {
+            named.insert(pool.value);
+            if (!pools.is_empty() || view.options.complete) && !pools.contains_key(pool.value) {
+                let message = format!("pool {} does not exist", pool.value);
+                let meant = spelling::meant(pool.value, sorted(pools.keys().copied()));
+                found.push(
+                    Finding::new(&codes::NO_SUCH_POOL, message)
+                        .at(&Mark::new(advertisement.source, &pool.place), "named here")
+                        .help(
+                            meant
+                                .map_or_else(String::new, |meant| format!("did you mean {meant}?")),
+                        ),
+                );
+            }
+        }
+    }
+    if all {
+        return;
+    }
+    for pool in view.facts.pools.iter().filter(|pool| !named.contains(pool.name)) {
+        let message = format!("no L2Advertisement announces pool {}", pool.name);
+        let place = landbridge_api::foreign::Place::new("metadata.name");
+        found.push(
+            Finding::new(&codes::NOT_ANNOUNCED, message)
+                .at(&Mark::new(pool.source, &place), "this pool")
+                .help("add the pool to ipAddressPools of an L2Advertisement"),
+        );
+    }
+}

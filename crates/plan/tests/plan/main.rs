@@ -1,0 +1,8 @@
+//! The plan as a whole: manifests in, findings and plans out.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod manifests;
+mod random;
+mod rules;
+mod support;
