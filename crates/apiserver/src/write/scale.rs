@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::ownership::Writer;
 use super::{ATTEMPTS, Outcome, PutError, apply, gave_up, update};
-use crate::builtin::schemas;
+use crate::builtin::schemas::{Shapes, full_name};
 use crate::call::Call;
 use crate::meta::Entry;
 use crate::registry::{Resource, ScalePaths};
@@ -23,7 +23,7 @@ use crate::{convert, decode, negotiate};
 
 /// The tests compile it; should that fail nevertheless, anything is a Scale.
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
-    let compiled = schemas::compile(&schemas::full_name("autoscaling.v1.Scale"));
+    let compiled = Shapes::new().compile(&full_name("autoscaling.v1.Scale"));
     compiled.unwrap_or_else(|_| Schema::any())
 });
 
