@@ -8,6 +8,7 @@ Everything lives in a namespace and an API group of this run and is removed at t
 """
 
 import datetime
+import functools
 import sys
 import threading
 import time
@@ -136,6 +137,22 @@ def subresources(stage):
     equal(custom.get_namespaced_custom_object_scale(*where, "sub")["spec"]["replicas"], 1)
     custom.patch_namespaced_custom_object_scale(*where, "sub", {"spec": {"replicas": 4}}, _content_type=MERGE)
     equal(custom.get_namespaced_custom_object(*where, "sub")["spec"]["replicas"], 4)
+
+
+@case("apply to a scale: a conflict, then by force")
+def apply_scale(stage):
+    custom, where = stage.custom, stage.widgets()
+    custom.create_namespaced_custom_object(*where, stage.widget("applied-scale", replicas=1), field_manager="ann")
+    wanted = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "applied-scale"}, "spec": {"replicas": 6}}
+    call = functools.partial(
+        custom.patch_namespaced_custom_object_scale, *where, "applied-scale", wanted,
+        field_manager="bob", _content_type=APPLY)
+    body = refused(409, "Conflict", call)
+    equal([(cause["reason"], cause["field"]) for cause in body["details"]["causes"]],
+          [("FieldManagerConflict", ".spec.replicas")])
+    equal(call(force=True)["spec"]["replicas"], 6)
+    fields = custom.get_namespaced_custom_object(*where, "applied-scale")["metadata"]["managedFields"]
+    equal([(f["manager"], f["operation"]) for f in fields if f.get("subresource") == "scale"], [("bob", "Apply")])
 
 
 @case("errors: bodies that can be parsed")

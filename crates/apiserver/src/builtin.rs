@@ -43,7 +43,10 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 
 /// All built-in kinds.
 pub fn resources() -> Vec<Arc<Resource>> {
-    entries().map(|entry| Arc::new(entry.resource())).collect()
+    let _kept = schemas::definitions();
+    let shapes = schemas::Shapes::new();
+    zeros::prepare();
+    entries().map(|entry| Arc::new(entry.resource(&shapes))).collect()
 }
 
 /// Definitions every OpenAPI document may refer to: metadata, Status, DeleteOptions, Scale and so

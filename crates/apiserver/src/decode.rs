@@ -2,6 +2,7 @@
 
 use landbridge_machinery::decode::{self, Decoded};
 use landbridge_machinery::field::FieldError;
+use landbridge_machinery::schema::Schema;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -141,10 +142,8 @@ pub fn check_kind(call: &Call<'_>, value: &mut Value) -> ApiResult<()> {
 /// and said or refused as the client wishes.
 pub fn conform(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> ApiResult<()> {
     let schema = std::sync::Arc::clone(&call.version().schema);
-    if !call.resource.strategy.enforce_schema
-        && let Some(error) = schema.type_errors(value).first()
-    {
-        return Err(cannot_be_handled(call, &go_like(error)));
+    if !call.resource.strategy.enforce_schema {
+        check_types(&schema, call, value)?;
     }
     metadata_types(call, value)?;
     drop_unknown(call, value, doubled)?;
@@ -153,9 +152,28 @@ pub fn conform(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> 
     Ok(())
 }
 
+/// Refuses wrong types.
+pub fn check_types(schema: &Schema, call: &Call<'_>, value: &Value) -> ApiResult<()> {
+    match schema.type_errors(value).first() {
+        Some(error) => Err(cannot_be_handled(call, &go_like(error))),
+        None => Ok(()),
+    }
+}
+
 /// Drops what the schema does not know, and says or refuses it as the client wishes.
 pub fn drop_unknown(call: &mut Call<'_>, value: &mut Value, doubled: Vec<String>) -> ApiResult<()> {
-    let unknown = call.version().schema.prune(value);
+    let schema = std::sync::Arc::clone(&call.version().schema);
+    drop_unknown_to(&schema, call, value, doubled)
+}
+
+/// The same for what another schema describes: the Scale of an object.
+pub fn drop_unknown_to(
+    schema: &Schema,
+    call: &mut Call<'_>,
+    value: &mut Value,
+    doubled: Vec<String>,
+) -> ApiResult<()> {
+    let unknown = schema.prune(value);
     let complaints: Vec<String> =
         unknown.iter().map(|field| format!("unknown field \"{field}\"")).chain(doubled).collect();
     if complaints.is_empty() {

@@ -276,25 +276,25 @@ async fn put(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response<Body>> {
 }
 
 async fn patch_object(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response<Body>> {
-    match (call.target.name.is_some(), call.target.subresource.as_deref()) {
-        (false, _) | (_, Some("finalize")) => return Err(ApiError::method_not_allowed()),
-        (true, Some("scale")) => {
-            let (_, encoding) = view(call, false)?;
-            let scale = scale::write(call, bytes, true).await?;
-            return Ok(reply::value(StatusCode::OK, &scale, encoding, call.headers));
-        }
-        _ => {}
+    if call.target.name.is_none() || call.target.subresource.as_deref() == Some("finalize") {
+        return Err(ApiError::method_not_allowed());
     }
-    if negotiate::content_type(call.headers) == apply::MEDIA_TYPE {
-        let (applied, created) = apply::apply(call, bytes).await?;
-        return outcome(call, if created { StatusCode::CREATED } else { StatusCode::OK }, applied);
-    }
-    if call.query.force {
+    let applies = negotiate::content_type(call.headers) == apply::MEDIA_TYPE;
+    if call.query.force && !applies {
         let error = FieldError::forbidden(
             &FieldPath::new("force"),
             "may not be specified for non-apply patch",
         );
         return Err(invalid_option("PatchOptions", error));
+    }
+    if call.target.subresource.as_deref() == Some("scale") {
+        let (_, encoding) = view(call, false)?;
+        let scale = scale::write(call, bytes, true).await?;
+        return Ok(reply::value(StatusCode::OK, &scale, encoding, call.headers));
+    }
+    if applies {
+        let (applied, created) = apply::apply(call, bytes).await?;
+        return outcome(call, if created { StatusCode::CREATED } else { StatusCode::OK }, applied);
     }
     let patched = patch::patch(call, bytes).await?;
     outcome(call, StatusCode::OK, patched)

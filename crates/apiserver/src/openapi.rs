@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
+use crate::builtin;
 use crate::discovery::{group_versions, resources_of};
 use crate::registry::{OpenApiSchemas, Registry, Resource};
 
@@ -32,6 +33,9 @@ pub use schemas::crd_schemas;
 /// Definitions shared by all documents (ObjectMeta, ListMeta, Status, …), by name.
 pub type MetaDefinitions = BTreeMap<String, Value>;
 
+/// Makes them: they are too large to be kept for the rare reader.
+pub type MakeMeta = fn() -> MetaDefinitions;
+
 /// One document as it goes over the wire.
 #[derive(Debug)]
 pub struct Document {
@@ -43,7 +47,7 @@ pub struct Document {
 
 /// All documents of one registry, each made when first asked for.
 pub struct Documents {
-    meta: Arc<MetaDefinitions>,
+    meta: MakeMeta,
     entries: BTreeMap<(String, String), Entry>,
 }
 
@@ -64,7 +68,7 @@ impl Entry {
 
 impl Documents {
     /// Documents of a registry; none is made yet.
-    pub fn new(registry: &Registry, meta: Arc<MetaDefinitions>) -> Self {
+    pub fn new(registry: &Registry, meta: MakeMeta) -> Self {
         let entries = group_versions(registry)
             .into_iter()
             .map(|(group, version)| {
@@ -79,7 +83,7 @@ impl Documents {
     /// Documents of the registry that follows; unchanged ones are taken over.
     #[must_use]
     pub fn successor(&self, registry: &Registry) -> Self {
-        let mut next = Self::new(registry, self.meta.clone());
+        let mut next = Self::new(registry, self.meta);
         for (key, entry) in &mut next.entries {
             if let Some(known) = self.entries.get(key).filter(|known| known.same(entry)) {
                 *entry = known.clone();
@@ -92,7 +96,8 @@ impl Documents {
     pub fn get(&self, group: &str, version: &str) -> Option<&Document> {
         let entry = self.entries.get(&(group.to_owned(), version.to_owned()))?;
         Some(entry.document.get_or_init(|| {
-            let value = assemble(&entry.resources, version, &self.meta);
+            let _kept = builtin::schemas::definitions();
+            let value = assemble(&entry.resources, version, &(self.meta)());
             let bytes = value.to_string().into_bytes();
             let hash = format!("{:032x}", content_hash(&bytes));
             Document { bytes, hash }
@@ -101,6 +106,7 @@ impl Documents {
 
     /// `/openapi/v3`. Makes every document that is not there yet: the index names their hashes.
     pub fn index(&self) -> Value {
+        let _kept = builtin::schemas::definitions();
         let mut paths = Map::new();
         for (group, version) in self.entries.keys() {
             let Some(document) = self.get(group, version) else { continue };

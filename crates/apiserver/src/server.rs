@@ -170,15 +170,18 @@ impl ApiServer {
     /// Opens the state, writes what every cluster has, and starts the server's own controllers.
     pub async fn open(options: Options) -> Result<Self, StartError> {
         let (dir, history) = (options.dir.clone(), options.history);
-        let store: Store = tokio::task::spawn_blocking(move || {
+        let opened = tokio::task::spawn_blocking(move || {
+            // In a thread of its own and before the store's: what the definitions of the built-in
+            // kinds took is then the first memory the store's writer gets.
+            let builtins = std::thread::spawn(builtin::resources).join();
             let kept = landbridge_store::Options { ring_events: history, ..Default::default() };
-            landbridge_store::Store::open(&dir, kept)
-        })
-        .await??;
+            landbridge_store::Store::open(&dir, kept).map(|store| (store, builtins))
+        });
+        let (store, builtins): (Store, _) = opened.await??;
+        let builtins = builtins.unwrap_or_else(|_| builtin::resources());
         let key = options.token_key.unwrap_or_else(|| options.dir.join("service-account.key"));
-        let builtins = builtin::resources();
         let registry = Arc::new(Registry::new(builtins.iter().cloned()));
-        let documents = Documents::new(&registry, Arc::new(builtin::openapi_meta_definitions()));
+        let documents = Documents::new(&registry, builtin::openapi_meta_definitions);
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(Published { registry, documents }),
             store,

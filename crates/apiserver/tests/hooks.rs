@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
 use landbridge_machinery::field::{FieldError, FieldPath};
 use landbridge_machinery::gvk::GroupKind;
@@ -225,4 +227,62 @@ async fn rules_are_back_after_a_restart() {
     let harbour = Harbour { _dir: dir, server, client };
     let refused = harbour.create("v1", "two", json!({"number": 1})).await.expect_err("same number");
     assert_eq!(status(refused).0, 422);
+}
+
+/// What a kind does not let go keeps its namespace, which says so; the rest goes.
+#[tokio::test]
+async fn an_ending_namespace_says_who_refuses() {
+    let harbour = harbour().await;
+    let object = |value: Value| serde_json::from_value::<DynamicObject>(value).expect("object");
+    let api = |group: &str, version: &str, kind: &str, plural: &str, namespace: Option<&str>| {
+        let kind = GroupVersionKind::gvk(group, version, kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+        let client = harbour.client.clone();
+        match namespace {
+            Some(namespace) => Api::<DynamicObject>::namespaced_with(client, namespace, &resource),
+            None => Api::<DynamicObject>::all_with(client, &resource),
+        }
+    };
+    let namespaces = api("", "v1", "Namespace", "namespaces", None);
+    let berths = api(GROUP, "v1", "Berth", "berths", Some("docks"));
+    let maps = api("", "v1", "ConfigMap", "configmaps", Some("docks"));
+    let post = PostParams::default();
+    let docks =
+        object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "docks"}}));
+    namespaces.create(&post, &docks).await.expect("namespace");
+    let taken = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "Berth", "metadata": {"name": "taken"},
+        "spec": {"number": 1, "ship": "Ark"},
+    });
+    berths.create(&post, &object(taken)).await.expect("berth");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "free"}});
+    maps.create(&post, &object(map)).await.expect("map");
+    namespaces.delete("docks", &DeleteParams::default()).await.expect("marked");
+
+    let complaint = async || {
+        let namespace = namespaces.get_opt("docks").await.expect("read")?;
+        let conditions = namespace.data["status"]["conditions"].as_array().cloned();
+        let failure = conditions.unwrap_or_default().into_iter().find(|condition| {
+            condition["type"] == "NamespaceDeletionContentFailure" && condition["status"] == "True"
+        });
+        failure.map(|condition| condition["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let said = until(complaint).await;
+    assert!(said.starts_with("Failed to delete all resource types, 1 remaining: "), "{said}");
+    assert!(said.ends_with("Ark is still here"), "{said}");
+    until(async || maps.get_opt("free").await.expect("read").is_none().then_some(())).await;
+    let leaves = json!({"spec": {"ship": null}});
+    berths.patch("taken", &PatchParams::default(), &Patch::Merge(leaves)).await.expect("leaves");
+    until(async || namespaces.get_opt("docks").await.expect("read").is_none().then_some(())).await;
+    harbour.server.shutdown().await;
+}
+
+async fn until<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..1000 {
+        if let Some(found) = attempt().await {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("not within 20 seconds");
 }

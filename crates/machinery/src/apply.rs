@@ -18,6 +18,7 @@
 //! | `extract`, `compare`, `merge`, `remove` | walks over values and schema |
 //! | `managed`, `owners` | entries of `metadata.managedFields`, and who loses what |
 //! | `track`, `last_applied` | ordinary writes, and moving from client-side apply |
+//! | `scale` | the owners of a Scale, which are kept in another object |
 //!
 //! Invariants:
 //! - an object carries at most one entry per owner, and none that owns nothing;
@@ -38,6 +39,7 @@ mod managed;
 mod merge;
 mod owners;
 mod remove;
+mod scale;
 mod set;
 mod shape;
 mod track;
@@ -47,6 +49,7 @@ use serde_json::{Value, json};
 pub use self::compare::Comparison;
 pub use self::element::{Malformed, Path, PathElement};
 pub use self::managed::{Entry, ManagedFields, Operation, Owner};
+pub use self::scale::{ReplicasPath, SCALE_API_VERSION};
 pub use self::set::FieldSet;
 pub use self::track::{Write, keep_times, track_update};
 

@@ -17,5 +17,7 @@ mod managed;
 mod migration;
 #[path = "apply/rules.rs"]
 mod rules;
+#[path = "apply/scale.rs"]
+mod scale;
 #[path = "apply/track.rs"]
 mod track;

@@ -39,6 +39,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod committer;
 mod dir;
 mod entry;
 mod error;

@@ -39,7 +39,7 @@ const FLOOR: &str = "floor";
 const REVISION: &str = "revision";
 
 /// The log is read once, at open; after that the cache only serves the pages being written.
-const CACHE_BYTES: usize = 8 << 20;
+const CACHE_BYTES: usize = 1 << 20;
 
 /// How the database is opened; tests put a failing disk here.
 pub(crate) type Opener = Box<dyn Fn(&Path) -> Result<Database, DatabaseError> + Send>;
@@ -54,12 +54,12 @@ pub(crate) struct Log {
 }
 
 /// What one transaction does.
-pub(crate) struct Batch<'a, M> {
+pub(crate) struct Batch<M> {
     /// The revision that is published, that is: acknowledged as durable.
     pub published: u64,
-    pub events: &'a [Arc<Event<M>>],
+    pub events: Vec<Arc<Event<M>>>,
     /// Records to delete, and the marks that have to be set with them.
-    pub obsolete: &'a [u64],
+    pub obsolete: Vec<u64>,
     pub marks: Marks,
 }
 
@@ -160,7 +160,7 @@ impl Log {
     }
 
     /// Writes a batch durably, all of it or nothing.
-    pub(crate) fn commit<M>(&mut self, batch: &Batch<'_, M>) -> Result<(), LogError> {
+    pub(crate) fn commit<M>(&mut self, batch: &Batch<M>) -> Result<(), LogError> {
         let db = match self.db.take() {
             Some(db) => db,
             None => self.reopen(batch.published)?,
@@ -201,19 +201,19 @@ impl Log {
     }
 }
 
-fn transact<M>(db: &Database, batch: &Batch<'_, M>, suspect: bool) -> Result<(), LogError> {
+fn transact<M>(db: &Database, batch: &Batch<M>, suspect: bool) -> Result<(), LogError> {
     let tx = db.begin_write()?; // durable: redb's default is to sync on commit
     {
         let mut log = tx.open_table(LOG)?;
         if suspect {
             log.retain_in(batch.published + 1.., |_, _| false)?;
         }
-        for event in batch.events {
+        for event in &batch.events {
             let record = record(event);
             let mut page = log.insert_reserve(event.revision, record.encoded_len())?;
             record.encode(page.as_mut());
         }
-        for revision in batch.obsolete {
+        for revision in &batch.obsolete {
             log.remove(revision)?;
         }
         if !batch.obsolete.is_empty() {

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::committer::Committer;
 use crate::dir::{StateDir, failed};
 use crate::entry::Meta;
 use crate::error::{CompactError, OpenError, SnapshotError, WatchError, WriteError};
@@ -76,21 +77,30 @@ impl<M: Meta> Store<M> {
         let queue_bytes = options.queue_bytes.clamp(MIN_ROOM, u32::MAX as usize);
         let room = Arc::new(Semaphore::new(queue_bytes));
         let max_value = options.max_value;
-        let writer = Writer {
-            queue: receiver,
-            room: Arc::clone(&room),
-            shared: Arc::clone(&shared),
-            options,
-            obsolete: loaded.obsolete,
-            revision: loaded.revision,
-            log,
-            dir: state_dir,
-            changes,
+        let (started, start) = mpsc::channel();
+        let work = {
+            let (room, shared) = (Arc::clone(&room), Arc::clone(&shared));
+            let (obsolete, revision) = (loaded.obsolete, loaded.revision);
+            move || {
+                // From within, so that the writer comes first to the memory that is free.
+                let (log, result) = match Committer::start(log) {
+                    Ok(log) => (Some(log), Ok(())),
+                    Err(err) => (None, Err(err)),
+                };
+                let _ = started.send(result);
+                let Some(log) = log else { return };
+                let (queue, dir) = (receiver, state_dir);
+                Writer { queue, room, shared, options, obsolete, revision, log, dir, changes }
+                    .run();
+            }
         };
         let thread = thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || writer.run())
+            .spawn(work)
             .map_err(failed("start the writer thread for", dir))?;
+        if let Ok(Err(err)) = start.recv() {
+            return Err(failed("start the log thread for", dir)(err));
+        }
         let inner = Inner {
             shared,
             past: Past::default(),

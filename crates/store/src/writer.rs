@@ -1,4 +1,4 @@
-//! The writer thread: the only one that touches the log.
+//! The writer thread: the only one that has the log written to.
 //!
 //! It takes what has gathered in the queue while the last commit was syncing, commits it as one
 //! batch, publishes it, and then answers every caller of the batch. Nobody is answered before
@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
+use crate::committer::Committer;
 use crate::dir::StateDir;
 use crate::entry::Meta;
 use crate::error::{CompactError, WriteError};
 use crate::load::Obsolete;
-use crate::log::{Batch, Log, LogError, Marks};
+use crate::log::{Batch, LogError, Marks};
 use crate::op::{Op, Written};
 use crate::options::Options;
 use crate::shared::Shared;
@@ -55,7 +56,7 @@ pub(crate) struct Writer<M> {
     pub obsolete: Obsolete,
     /// The highest revision ever given out, also to writes that failed.
     pub revision: u64,
-    pub log: Log,
+    pub log: Committer<M>,
     pub dir: StateDir,
     pub changes: watch::Sender<u64>,
 }
@@ -159,7 +160,7 @@ impl<M: Meta> Writer<M> {
         // Whatever becomes of the commit, these revisions are used up.
         self.revision = stage.revision;
         let marks = Marks { floor: self.shared.ring().floor(), revision: stage.revision };
-        self.write(&Batch { published, events: &stage.events, obsolete: &obsolete, marks })?;
+        self.write(Batch { published, events: stage.events.clone(), obsolete, marks })?;
         add(&self.shared.counters.commits, 1);
         add(&self.shared.counters.writes, stage.events.len());
 
@@ -171,18 +172,19 @@ impl<M: Meta> Writer<M> {
     }
 
     /// One transaction, with the bookkeeping that goes with it.
-    fn write(&mut self, batch: &Batch<'_, M>) -> Result<(), LogError> {
+    fn write(&mut self, batch: Batch<M>) -> Result<(), LogError> {
         let counters = &self.shared.counters;
+        let (events, obsolete) = (batch.events.len(), batch.obsolete.len());
         if let Err(err) = self.log.commit(batch) {
             add(&counters.failures, 1);
             tracing::error!(path = %self.log.path().display(), cause = %err.cause,
                 "the state file did not take a commit; trying again with the next write");
             return Err(err);
         }
-        add(&counters.log_records, batch.events.len());
-        sub(&counters.log_records, batch.obsolete.len());
-        add(&counters.compacted, batch.obsolete.len());
-        self.obsolete.done(batch.obsolete.len());
+        add(&counters.log_records, events);
+        sub(&counters.log_records, obsolete);
+        add(&counters.compacted, obsolete);
+        self.obsolete.done(obsolete);
         Ok(())
     }
 
@@ -196,8 +198,8 @@ impl<M: Meta> Writer<M> {
             let chunk = self.obsolete.first(CHUNK);
             let published = self.shared.revision();
             let marks = Marks { floor: self.shared.ring().floor(), revision: published };
-            self.write(&Batch { published, events: &[], obsolete: &chunk, marks })?;
             deleted += chunk.len();
+            self.write(Batch { published, events: Vec::new(), obsolete: chunk, marks })?;
         }
         Ok(deleted)
     }

@@ -43,6 +43,21 @@ custom() {
 }
 t "apply --server-side: a custom resource and its status" custom
 
+scaled() {
+    k apply --server-side -f <(deployment scaled-sided)
+    k scale deploy/scaled-sided --replicas=3
+    has "subresource: scale" k get deploy scaled-sided -o yaml --show-managed-fields
+    # Who scales owns the count, and who applied it before learns so.
+    fails 'with subresource "scale" using apps/v1: .spec.replicas' \
+        k apply --server-side -f <(deployment scaled-sided)
+    k apply --server-side --force-conflicts -f <(deployment scaled-sided)
+    lacks "subresource: scale" k get deploy scaled-sided -o yaml --show-managed-fields
+    kc apply --help | grep -q -- --subresource || return 0
+    # kubectl finds the object by its own manifest, which is no Scale.
+    fails "expected: autoscaling/v1" k apply --server-side --subresource=scale -f <(deployment scaled-sided)
+}
+t "apply --server-side: who scales owns the replicas" scaled
+
 migration() {
     k apply -f <(cm moved a=1 b=2)
     k apply --server-side -f <(cm moved a=1)

@@ -85,6 +85,28 @@ namespace_deletion() {
 }
 t "delete ns: contents go first, finalizers are waited for" namespace_deletion
 
+pods_first() {
+    local other=$NS-c
+    sed "s/name: $NS\$/name: $other/" "$WORK/ns.yaml" | file third.yaml
+    kc create -f "$WORK/third.yaml"
+    kc -n "$other" create -f <(cm needed)
+    kc -n "$other" create -f - <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: held, finalizers: [landbridge.test/hold]}
+spec: {containers: [{name: main, image: example.invalid/main:1}]}
+YAML
+    kc delete ns "$other" --wait=false
+    eventually 30 has "pods. has 1 resource instances" kc describe ns "$other"
+    has "landbridge.test/hold in 1 resource instances" kc describe ns "$other"
+    has "NamespaceDeletionContentFailure False" kc describe ns "$other"
+    same "" kc -n "$other" get cm needed -o 'jsonpath={.metadata.deletionTimestamp}'
+    kc -n "$other" patch pod held --type merge -p '{"metadata":{"finalizers":null}}'
+    kc wait --for=delete "ns/$other" --timeout=60s
+    fails NotFound kc get ns "$other"
+}
+t "delete ns: pods go before what they may need, and conditions say what is left" pods_first
+
 crd_deletion() {
     printf 'apiVersion: %s/v1\nkind: PlainEight\nmetadata: {name: last}\n' "$GROUP" | file eight.yaml
     k apply -f "$WORK/eight.yaml"

@@ -162,7 +162,7 @@ pub const DEFAULTS: &[Default] = &[
 mod tests {
     use serde_json::json;
 
-    use super::super::schemas::{compile, definitions, full_name};
+    use super::super::schemas::{Shapes, all as definitions, full_name};
     use super::*;
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             ("core.v1.ConfigMap", json!({}), json!({})),
         ];
         for (kind, mut object, wanted) in cases {
-            compile(&full_name(kind)).expect(kind).apply_defaults(&mut object);
+            Shapes::new().compile(&full_name(kind)).expect(kind).apply_defaults(&mut object);
             assert_eq!(object, wanted, "{kind}");
         }
     }

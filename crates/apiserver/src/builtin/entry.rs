@@ -6,8 +6,9 @@ use landbridge_machinery::names::NameRule;
 use landbridge_machinery::schema::Schema;
 use landbridge_machinery::table::Columns;
 
+use super::columns;
 use super::hooks::{KindHooks, Rules};
-use super::{columns, schemas};
+use super::schemas::{self, Shapes};
 use crate::registry::{Resource, ScalePaths, Strategy, Version};
 
 /// Everything that differs between built-in kinds. All are served in one version, `v1`.
@@ -67,11 +68,12 @@ pub(super) const ALL: &[&str] = &["all"];
 
 impl Entry {
     /// The entry of the registry. Schemas come from the shared definitions.
-    pub fn resource(&self) -> Resource {
+    pub fn resource(&self, shapes: &Shapes) -> Resource {
         let root = schemas::full_name(self.definition);
-        let version = self.version(&root);
+        let version = self.version(&root, shapes);
         let stored = schemas::full_name(self.stored_definition.unwrap_or(self.definition));
-        let schema = if stored == root { Arc::clone(&version.schema) } else { compiled(&stored) };
+        let schema =
+            if stored == root { Arc::clone(&version.schema) } else { compiled(&stored, shapes) };
         Resource {
             group: self.group.into(),
             plural: self.plural.into(),
@@ -100,12 +102,12 @@ impl Entry {
         }
     }
 
-    fn version(&self, root: &str) -> Version {
+    fn version(&self, root: &str, shapes: &Shapes) -> Version {
         let openapi_root = root.to_owned();
         Version {
             name: "v1".into(),
             served: true,
-            schema: compiled(root),
+            schema: compiled(root, shapes),
             rules: None,
             openapi: Arc::new(move || schemas::openapi(&openapi_root)),
             status: self.status,
@@ -127,8 +129,8 @@ impl Entry {
 }
 
 /// The tests compile every kind; should one fail nevertheless, it is served unchecked.
-fn compiled(definition: &str) -> Arc<Schema> {
-    Arc::new(schemas::compile(definition).unwrap_or_else(|_| Schema::any()))
+fn compiled(definition: &str, shapes: &Shapes) -> Arc<Schema> {
+    Arc::new(shapes.compile(definition).unwrap_or_else(|_| Schema::any()))
 }
 
 /// The selector of built-in kinds is structured; the reader serialises it.

@@ -54,7 +54,7 @@ pub(super) fn as_core(event: &Value) -> Cow<'_, Value> {
 mod tests {
     use serde_json::json;
 
-    use super::super::schemas::{definitions, full_name};
+    use super::super::schemas::{all as definitions, full_name};
     use super::*;
 
     #[test]

@@ -192,7 +192,7 @@ pub const ATOMIC: &[&str] = &[
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::schemas::definitions;
+    use super::super::schemas::all as definitions;
     use super::*;
 
     fn schema(definition: &str, field: &str) -> &'static Value {

@@ -1,12 +1,12 @@
 //! OpenAPI definitions of the built-in kinds.
 //!
-//! All kinds share most of their definitions, so one generator makes them all, once; a kind's
-//! schema is compiled from the shared map. Definitions are kept in the form the compiler reads
+//! All kinds share most of their definitions, so one generator makes them all at once; a kind's
+//! schema is compiled from the shared map, which is not kept. Definitions are kept in the form the compiler reads
 //! (`$ref` with siblings) and published in upstream's form (`allOf` around a `$ref` that has
 //! siblings, because OpenAPI 3.0 ignores what stands beside one).
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::api::{
     admissionregistration, apps, authentication, authorization, autoscaling, batch, coordination,
@@ -54,13 +54,8 @@ const META_ROOTS: &[&str] = &[
     "autoscaling.v1.Scale",
 ];
 
-static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(generate);
-
-/// The definitions without their prose. Prose makes every reference to a definition differ from the
-/// next, so that the compiler would have to copy what they share.
-static SHAPES: LazyLock<Definitions> = LazyLock::new(|| {
-    definitions().iter().map(|(name, definition)| (name.clone(), shape(definition))).collect()
-});
+/// The definitions, for as long as somebody has a use for them.
+static SHARED: Mutex<Weak<Definitions>> = Mutex::new(Weak::new());
 
 fn shape(schema: &Value) -> Value {
     match schema {
@@ -74,9 +69,43 @@ fn shape(schema: &Value) -> Value {
     }
 }
 
-/// All definitions of all built-in kinds, with defaults and merge keys, generated on first use.
-pub fn definitions() -> &'static Definitions {
-    &DEFINITIONS
+/// All definitions of all built-in kinds, with defaults and merge keys.
+///
+/// They are several MiB of text and trees, and needed at start and for the rare reader of OpenAPI
+/// documents only. So they are made when asked for and go with the last one who holds them; whoever
+/// needs them more than once in a row should hold on to them meanwhile.
+pub fn definitions() -> Arc<Definitions> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let made = Arc::new(generate());
+        *shared = Arc::downgrade(&made);
+        made
+    })
+}
+
+/// The definitions for tests, which may borrow from them.
+#[cfg(test)]
+pub fn all() -> &'static Definitions {
+    static ALL: std::sync::LazyLock<Arc<Definitions>> = std::sync::LazyLock::new(definitions);
+    &ALL
+}
+
+/// The definitions without their prose, to compile schemas from. Prose makes every reference to a
+/// definition differ from the next, so that the compiler would have to copy what they share.
+pub struct Shapes(Definitions);
+
+impl Shapes {
+    /// Of all definitions.
+    pub fn new() -> Self {
+        let shaped =
+            definitions().iter().map(|(name, prose)| (name.clone(), shape(prose))).collect();
+        Self(shaped)
+    }
+
+    /// Compiles the schema of a kind.
+    pub fn compile(&self, root: &str) -> Result<Schema, String> {
+        Schema::from_definitions(root, &self.0)
+    }
 }
 
 /// The full name of a definition: `core.v1.Pod` stands for `io.k8s.api.core.v1.Pod`; `meta.` and
@@ -90,16 +119,12 @@ pub fn full_name(short: &str) -> String {
     if short.starts_with("io.k8s.") { short.to_owned() } else { format!("{API}{short}") }
 }
 
-/// Compiles the schema of a kind.
-pub fn compile(root: &str) -> Result<Schema, String> {
-    Schema::from_definitions(root, &SHAPES)
-}
-
 /// What the OpenAPI document says about a kind: its definition, that of its list, and all they
 /// refer to.
 pub fn openapi(root: &str) -> OpenApiSchemas {
-    let mut definitions = closure(&[root.to_owned(), full_name("meta.v1.ListMeta")]);
-    if let Some(list) = list_of(root) {
+    let all = definitions();
+    let mut definitions = closure(&all, &[root.to_owned(), full_name("meta.v1.ListMeta")]);
+    if let Some(list) = list_of(&all, root) {
         definitions.insert(format!("{root}List"), list);
     }
     OpenApiSchemas { root: root.to_owned(), definitions }
@@ -108,16 +133,15 @@ pub fn openapi(root: &str) -> OpenApiSchemas {
 /// Definitions every document may refer to.
 pub fn meta_definitions() -> Definitions {
     let roots: Vec<String> = META_ROOTS.iter().map(|short| full_name(short)).collect();
-    closure(&roots)
+    closure(&definitions(), &roots)
 }
 
 /// The published form of these definitions and of all they refer to.
-fn closure(roots: &[String]) -> Definitions {
+fn closure(all: &Definitions, roots: &[String]) -> Definitions {
     let mut found = Definitions::new();
     let mut todo = roots.to_vec();
     while let Some(name) = todo.pop() {
-        let Some(definition) = definitions().get(&name).filter(|_| !found.contains_key(&name))
-        else {
+        let Some(definition) = all.get(&name).filter(|_| !found.contains_key(&name)) else {
             continue;
         };
         let published = publish(&name, definition);
@@ -179,10 +203,10 @@ fn wrap_refs(schema: &mut Value) {
     }
 }
 
-fn list_of(root: &str) -> Option<Value> {
-    let gvk = definitions().get(root)?["x-kubernetes-group-version-kind"][0].clone();
+fn list_of(all: &Definitions, root: &str) -> Option<Value> {
+    let gvk = all.get(root)?["x-kubernetes-group-version-kind"][0].clone();
     let kind = gvk["kind"].as_str()?;
-    let property = |name: &str| definitions()[root]["properties"][name].clone();
+    let property = |name: &str| all[root]["properties"][name].clone();
     Some(json!({
         "description": format!("{kind}List is a list of {kind} objects."),
         "type": "object",
@@ -332,4 +356,20 @@ pub(super) fn property<'a>(
         .get_mut("properties")?
         .get_mut(field)?
         .as_object_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_again_they_are_the_same() {
+        assert!(generate() == *all(), "hashes of documents must not change");
+    }
+
+    #[test]
+    fn they_are_shared_while_somebody_holds_them() {
+        let held = definitions();
+        assert!(Arc::ptr_eq(&held, &definitions()));
+    }
 }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::defaults::DEFAULTS;
-use super::schemas::{definitions, full_name, reference};
+use super::schemas::{Definitions, definitions, full_name, reference};
 
 /// What to do with a value of one definition.
 #[derive(Default)]
@@ -22,6 +22,11 @@ struct Plan {
 }
 
 static PLANS: LazyLock<BTreeMap<String, Plan>> = LazyLock::new(plans);
+
+/// Makes the plans now, while the definitions are at hand.
+pub fn prepare() {
+    LazyLock::force(&PLANS);
+}
 
 /// Fills in what is absent; says whether anything was.
 pub fn fill(definition: &str, value: &mut Value) -> bool {
@@ -55,18 +60,19 @@ fn plans() -> BTreeMap<String, Plan> {
             plans.entry(full_name(definition)).or_default().zeros.push((field, zero));
         }
     }
+    let all = definitions();
     // Definitions lead to zeros when they have some, or a field that leads there.
     let mut leading: BTreeSet<String> = plans.keys().cloned().collect();
     let mut before = 0;
     while before != leading.len() {
         before = leading.len();
-        for (name, _, target) in fields() {
+        for (name, _, target) in fields(&all) {
             if leading.contains(target) {
                 leading.insert(name.to_owned());
             }
         }
     }
-    for (name, field, target) in fields().filter(|(_, _, target)| leading.contains(*target)) {
+    for (name, field, target) in fields(&all).filter(|(_, _, target)| leading.contains(*target)) {
         let below = &mut plans.entry(name.to_owned()).or_default().below;
         below.push((field.to_owned(), target.to_owned()));
     }
@@ -74,8 +80,8 @@ fn plans() -> BTreeMap<String, Plan> {
 }
 
 /// All fields that hold a definition, or a list of one: definition, field, target.
-fn fields() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    definitions().iter().flat_map(|(name, definition)| {
+fn fields(all: &Definitions) -> impl Iterator<Item = (&str, &str, &str)> {
+    all.iter().flat_map(|(name, definition)| {
         let properties = definition["properties"].as_object().into_iter().flatten();
         properties.filter_map(move |(field, schema)| {
             let target = reference(schema).or_else(|| reference(&schema["items"]))?;

@@ -18,11 +18,7 @@ pub const MEDIA_TYPE: &str = "application/apply-patch+yaml";
 /// Applies the configuration in the body; creates the object when it is not there. Says whether
 /// it did.
 pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, bool)> {
-    if call.query.field_manager.is_empty() {
-        let error =
-            FieldError::required(&FieldPath::new("fieldManager"), "is required for apply patch");
-        return Err(invalid_option("PatchOptions", error));
-    }
+    named(call)?;
     let decode::Parsed { value: mut config, complaints } = decode::yaml(bytes)?;
     if !config.is_object() {
         return Err(decode::cannot_be_handled(call, "the configuration is no object"));
@@ -30,6 +26,7 @@ pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, boo
     decode::check_kind(call, &mut config)?;
     decode::drop_unknown(call, &mut config, complaints)?;
     place(call, &mut config)?;
+    let said = call.warnings.len();
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
         let entry = snapshot.get(&call.key()).cloned();
@@ -56,19 +53,29 @@ pub async fn apply(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<(Outcome, boo
         match update::replace(call, &entry, object, true).await {
             Ok(outcome) => return Ok((outcome, false)),
             Err(PutError::Refused(error)) => return Err(error),
-            Err(PutError::Lost) => call.warnings.clear(),
+            Err(PutError::Lost) => call.warnings.truncate(said),
         }
     }
     gave_up(&call.resource, call.name())
 }
 
+/// An applier has to say who it is.
+pub(super) fn named(call: &Call<'_>) -> ApiResult<()> {
+    if !call.query.field_manager.is_empty() {
+        return Ok(());
+    }
+    let error =
+        FieldError::required(&FieldPath::new("fieldManager"), "is required for apply patch");
+    Err(invalid_option("PatchOptions", error))
+}
+
 /// Upstream answers 500 for a configuration that does not fit the schema; it is the client's to mend.
-fn blame_the_client(error: ApiError) -> ApiError {
+pub(super) fn blame_the_client(error: ApiError) -> ApiError {
     if error.code == 500 { ApiError::bad_request(error.message) } else { error }
 }
 
 /// Name and namespace are those of the path.
-fn place(call: &Call<'_>, config: &mut Value) -> ApiResult<()> {
+pub(super) fn place(call: &Call<'_>, config: &mut Value) -> ApiResult<()> {
     let name = object::name(config);
     if !name.is_empty() && name != call.name() {
         return Err(ApiError::bad_request(format!(

@@ -1,7 +1,7 @@
 //! Who writes which fields: what `metadata.managedFields` needs to know about a request.
 
 use http::header::USER_AGENT;
-use landbridge_machinery::apply::{FieldSet, Write};
+use landbridge_machinery::apply::{FieldSet, SCALE_API_VERSION, Write};
 use landbridge_machinery::schema::Schema;
 
 use crate::call::Call;
@@ -26,6 +26,11 @@ impl Writer {
             now: chance::timestamp(),
             ignored: ignored(call),
         }
+    }
+
+    /// The writer of a Scale, which has a version of its own.
+    pub fn of_scale(call: &Call<'_>) -> Self {
+        Self { api_version: SCALE_API_VERSION.to_owned(), ..Self::of(call) }
     }
 
     /// The same, as the apply code wants it.

@@ -1,17 +1,31 @@
 //! The `scale` subresource: the replica count of any kind that has one.
+//!
+//! A Scale is a view. It is read from the object, written into it, and its owners are the object's.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use landbridge_machinery::apply::{ApplyRequest, ManagedFields, SCALE_API_VERSION, apply as merge};
+use landbridge_machinery::field::{FieldError, FieldPath};
+use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::object;
 use landbridge_machinery::patch as patches;
+use landbridge_machinery::schema::Schema;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
-use super::{ATTEMPTS, Outcome, PutError, gave_up, update};
+use super::ownership::Writer;
+use super::{ATTEMPTS, Outcome, PutError, apply, gave_up, update};
+use crate::builtin::schemas::{Shapes, full_name};
 use crate::call::Call;
 use crate::meta::Entry;
-use crate::registry::ScalePaths;
+use crate::registry::{Resource, ScalePaths};
 use crate::{convert, decode, negotiate};
+
+/// The tests compile it; should that fail nevertheless, anything is a Scale.
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let compiled = Shapes::new().compile(&full_name("autoscaling.v1.Scale"));
+    compiled.unwrap_or_else(|_| Schema::any())
+});
 
 /// The Scale of a stored object.
 pub fn read(call: &Call<'_>, entry: &Arc<Entry>) -> ApiResult<Value> {
@@ -20,39 +34,126 @@ pub fn read(call: &Call<'_>, entry: &Arc<Entry>) -> ApiResult<Value> {
     Ok(scale_of(&object, &paths))
 }
 
+/// What a request wants of the Scale.
+enum Wish {
+    /// PUT: to be this.
+    Replace(Value),
+    /// PATCH: to be changed so.
+    Patch(Value),
+    /// PATCH: to follow this configuration, as far as the client has an opinion.
+    Apply(Value),
+}
+
 /// Changes the replica count: PUT of a Scale, or a patch of one.
 pub async fn write(call: &mut Call<'_>, bytes: &[u8], is_patch: bool) -> ApiResult<Value> {
     let paths = paths(call)?;
-    let body: Value = match negotiate::content_type(call.headers) {
-        landbridge_protobuf::CONTENT_TYPE => decode::protobuf(bytes)?,
-        _ => serde_json::from_slice(bytes)
-            .map_err(|e| ApiError::bad_request(format!("the body is not valid JSON: {e}")))?,
-    };
+    let wish = wish(call, bytes, is_patch)?;
+    let said = call.warnings.len();
     for _ in 0..ATTEMPTS {
         let snapshot = call.server.store.snapshot();
         let Some(entry) = snapshot.get(&call.key()).cloned() else { return Err(call.not_found()) };
         let mut object = convert::value(&call.resource, call.version(), &entry);
         let before = scale_of(&object, &paths);
-        let wanted = if is_patch { patched(call, &before, &body)? } else { body.clone() };
-        let given = object::resource_version(&wanted).to_owned();
+        let owned = matches!(wish, Wish::Apply(_));
+        let wanted = match &wish {
+            Wish::Replace(scale) => scale.clone(),
+            Wish::Patch(patch) => patched(call, &before, patch)?,
+            Wish::Apply(config) => applied(call, before, config, &mut object)?,
+        };
+        let given = object::resource_version(&wanted);
         if !given.is_empty() && given != entry.revision.to_string() {
             return gave_up(&call.resource, call.name());
         }
-        let replicas = match &wanted["spec"]["replicas"] {
-            Value::Null => 0,
-            value => value.as_i64().filter(|n| (0..=i64::from(i32::MAX)).contains(n)).ok_or_else(|| {
-                ApiError::new(422, "Invalid", format!("Scale.autoscaling {:?} is invalid: spec.replicas: Invalid value: {value}: must be greater than or equal to 0", call.name()))
-            })?,
-        };
-        set(&mut object, &paths.spec_replicas, replicas.into());
-        match update::replace(call, &entry, object, false).await {
+        if !object::uid(&wanted).is_empty() {
+            object::set_meta(&mut object, "uid", object::uid(&wanted));
+        }
+        set(&mut object, &paths.spec_replicas, replicas(call, &wanted)?.into());
+        match update::replace(call, &entry, object, owned).await {
             Ok(Outcome::Stored(entry)) => return read(call, &entry),
-            Ok(Outcome::Shown(object)) => return Ok(scale_of(&object, &paths)),
+            Ok(Outcome::Shown(mut object)) => {
+                convert::from_storage(&call.resource, call.version(), &mut object)?;
+                return Ok(scale_of(&object, &paths));
+            }
             Err(PutError::Refused(error)) => return Err(error),
-            Err(PutError::Lost) => {}
+            Err(PutError::Lost) => call.warnings.truncate(said),
         }
     }
     gave_up(&call.resource, call.name())
+}
+
+fn wish(call: &mut Call<'_>, bytes: &[u8], is_patch: bool) -> ApiResult<Wish> {
+    let body = match negotiate::content_type(call.headers) {
+        apply::MEDIA_TYPE if is_patch => return configuration(call, bytes).map(Wish::Apply),
+        landbridge_protobuf::CONTENT_TYPE => decode::protobuf(bytes)?,
+        _ => serde_json::from_slice(bytes)
+            .map_err(|e| ApiError::bad_request(format!("the body is not valid JSON: {e}")))?,
+    };
+    Ok(if is_patch { Wish::Patch(body) } else { Wish::Replace(body) })
+}
+
+/// A Scale as an applier sends it.
+fn configuration(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Value> {
+    apply::named(call)?;
+    let decode::Parsed { value: mut config, complaints } = decode::yaml(bytes)?;
+    if !config.is_object() || !matches!(config["metadata"], Value::Null | Value::Object(_)) {
+        return Err(ApiError::bad_request("the configuration is no Scale"));
+    }
+    // Another apiVersion is refused with the rest of the configuration.
+    let kind = config["kind"].as_str().unwrap_or_default();
+    if kind != "Scale" && config["apiVersion"] == SCALE_API_VERSION {
+        return Err(ApiError::bad_request(format!(
+            "the kind in the data ({kind}) does not match the expected kind (Scale)"
+        )));
+    }
+    if config["apiVersion"] == SCALE_API_VERSION {
+        decode::check_types(&SCHEMA, call, &config)?;
+        decode::drop_unknown_to(&SCHEMA, call, &mut config, complaints)?;
+    }
+    apply::place(call, &mut config)?;
+    Ok(config)
+}
+
+/// The Scale after an apply. The owners it has then go into the object.
+fn applied(
+    call: &Call<'_>,
+    mut before: Value,
+    config: &Value,
+    object: &mut Value,
+) -> ApiResult<Value> {
+    let resource = &call.resource;
+    let replicas = |api_version: &str| replicas_path(resource, api_version);
+    let owners = ManagedFields::of(object);
+    owners.scale_view(&replicas).write(&mut before);
+    let writer = Writer::of_scale(call);
+    let request = ApplyRequest {
+        live: Some(&before),
+        config,
+        force: call.query.force,
+        write: writer.write(&SCHEMA),
+    };
+    let after = merge(request).map_err(apply::blame_the_client)?;
+    let version = resource.api_version(&call.version().name);
+    owners.scale_merged(&ManagedFields::of(&after), &replicas, &version).write(object);
+    Ok(after)
+}
+
+/// Where a version of a resource keeps its replica count.
+fn replicas_path(resource: &Resource, api_version: &str) -> Option<String> {
+    let version = resource.versions.iter().find(|v| resource.api_version(&v.name) == api_version);
+    version?.scale.as_ref().map(|paths| paths.spec_replicas.clone())
+}
+
+/// The count a Scale asks for; none is none.
+fn replicas(call: &Call<'_>, scale: &Value) -> ApiResult<i64> {
+    let value = &scale["spec"]["replicas"];
+    if value.is_null() {
+        return Ok(0);
+    }
+    value.as_i64().filter(|n| (0..=i64::from(i32::MAX)).contains(n)).ok_or_else(|| {
+        let path = FieldPath::new("spec.replicas");
+        let error = FieldError::invalid(&path, value.clone(), "must be greater than or equal to 0");
+        ApiError::invalid(&GroupKind::new("autoscaling", "Scale"), call.name(), &[error])
+    })
 }
 
 fn paths(call: &Call<'_>) -> ApiResult<ScalePaths> {
@@ -70,7 +171,12 @@ fn patched(call: &Call<'_>, before: &Value, patch: &Value) -> ApiResult<Value> {
         }
         other => Err(ApiError::unsupported_media_type(
             other,
-            &["application/json-patch+json", "application/merge-patch+json"],
+            &[
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                apply::MEDIA_TYPE,
+                "application/strategic-merge-patch+json",
+            ],
         )),
     }
 }
@@ -79,7 +185,7 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     let selector = paths.label_selector.as_deref().map(|path| selector_text(get(object, path)));
     let mut scale = json!({
         "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
+        "apiVersion": SCALE_API_VERSION,
         "metadata": {
             "name": object::name(object),
             "namespace": object::namespace(object),

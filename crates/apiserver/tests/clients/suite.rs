@@ -25,6 +25,7 @@ mod paging;
 mod patches;
 mod refusals;
 mod runtime;
+mod scale;
 mod services;
 mod watches;
 
@@ -66,6 +67,7 @@ const ALL: &[&[Case]] = &[
     metadata::CASES,
     patches::CASES,
     apply::CASES,
+    scale::CASES,
     refusals::CASES,
     bodies::CASES,
     field_validation::CASES,

@@ -1,13 +1,13 @@
 //! Namespaces: made, ending, and emptied.
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cases;
 use crate::ctx::{Ctx, NAMESPACES, config_map};
 use crate::reply::causes;
 
-cases![made, bad_name, protected, terminating; controllers: emptied, furnished];
+cases![made, bad_name, protected, terminating; controllers: emptied, in_order, furnished];
 
 async fn made(ctx: &Ctx) -> Result<()> {
     let read = ctx.get(&format!("{NAMESPACES}/{}", ctx.namespace)).await?.ok()?;
@@ -99,6 +99,94 @@ async fn emptied(ctx: &Ctx) -> Result<()> {
     ctx.leaves(path.clone());
     ensure!(again["metadata"]["uid"] != created["metadata"]["uid"], "{again}");
     ctx.get(&format!("{path}/configmaps/c0")).await?.refused(404, "NotFound", "")?;
+    Ok(())
+}
+
+/// `STATUS REASON: MESSAGE` of a condition.
+fn condition(namespace: &Value, kind: &str) -> String {
+    let list = namespace["status"]["conditions"].as_array().map_or(&[] as &[Value], Vec::as_slice);
+    let found = list.iter().find(|c| c["type"] == kind).cloned().unwrap_or_default();
+    let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    format!("{} {}: {}", text("status"), text("reason"), text("message"))
+}
+
+/// Pods go first; the rest stays until the last of them is gone.
+async fn in_order(ctx: &Ctx) -> Result<()> {
+    let name = format!("{}-ordered", ctx.namespace);
+    let path = format!("{NAMESPACES}/{name}");
+    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let created = ctx.post(NAMESPACES, &body).await?.created()?;
+    let pod = |name: &str, finalizers: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "finalizers": finalizers},
+            "spec": {"containers": [{"name": "main", "image": "example.invalid/main:1"}]},
+        })
+    };
+    let pods = format!("{path}/pods");
+    ctx.post(&pods, &pod("free", json!([]))).await?.created()?;
+    ctx.post(&pods, &pod("held", json!(["example.com/hold"]))).await?.created()?;
+    ctx.post(&format!("{path}/configmaps"), &config_map("needed", &json!({}))).await?.created()?;
+    let revision = crate::reply::version(&created)?;
+    let selector = format!("fieldSelector=metadata.name%3D{name}");
+    let mut watch = ctx
+        .watch(&format!("{NAMESPACES}?watch=true&resourceVersion={revision}&{selector}"))
+        .await?;
+    ctx.delete(&path).await?.ok()?;
+
+    let waits = ctx
+        .eventually("it waits for the pod", async || {
+            let namespace = ctx.get(&path).await?.ok()?;
+            let left = condition(&namespace, "NamespaceContentRemaining");
+            Ok(left.contains("pods. has 1 resource instances").then_some(namespace))
+        })
+        .await?;
+    for (kind, said) in [
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False ResourcesDiscovered: All resources successfully discovered",
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False ParsedGroupVersions: All legacy kube types successfully parsed",
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False ContentDeleted: All content successfully deleted, may be waiting on finalization",
+        ),
+        (
+            "NamespaceContentRemaining",
+            "True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+        ),
+    ] {
+        ensure!(condition(&waits, kind) == said, "{kind}: {waits}");
+    }
+    let needed = ctx.get(&format!("{path}/configmaps/needed")).await?.ok()?;
+    ensure!(needed["metadata"]["deletionTimestamp"].is_null(), "a pod may need it: {needed}");
+
+    ctx.merge(&format!("{pods}/held"), &json!({"metadata": {"finalizers": null}})).await?.ok()?;
+    ctx.gone(&path).await?;
+    // The last thing it said is that all is well.
+    let mut last = Value::Null;
+    loop {
+        let (kind, object) = watch.next().await?;
+        if kind == "DELETED" {
+            break;
+        }
+        last = object;
+    }
+    for (kind, said) in [
+        ("NamespaceContentRemaining", "False ContentRemoved: All content successfully removed"),
+        (
+            "NamespaceFinalizersRemaining",
+            "False ContentHasNoFinalizers: All content-preserving finalizers finished",
+        ),
+    ] {
+        ensure!(condition(&last, kind) == said, "{kind}: {last}");
+    }
     Ok(())
 }
 
