@@ -27,8 +27,8 @@ mod admission;
 pub mod condition;
 mod crd;
 pub mod defaults;
-pub mod ledger;
 pub mod foreign;
+pub mod ledger;
 pub mod network;
 
 use std::sync::Arc;

@@ -27,6 +27,8 @@ Examples:
   landbridge status                  is it running, where, and what is in it
   landbridge down                    stop it; everything is kept
   landbridge down --purge            stop it and forget everything
+  landbridge check DIR               do these manifests fit together?
+  landbridge plan DIR                who hands out which addresses
 
   export KUBECONFIG=$PWD/.landbridge/kubeconfig
   kubectl get netconfigs
@@ -57,6 +59,18 @@ pub enum Command {
     /// Stop it
     #[command(after_long_help = DOWN_HELP)]
     Down(DownArgs),
+    /// Say whether manifests fit together, like a compiler
+    #[command(after_long_help = CHECK_HELP)]
+    Check(CheckArgs),
+    /// Print the address plan of manifests: who hands out what, what is taken, what is free
+    #[command(after_long_help = PLAN_HELP)]
+    Plan(PlanArgs),
+    /// Explain a code that `check` prints
+    #[command(after_long_help = "\
+Examples:
+  landbridge explain LB101
+  landbridge explain              list all codes")]
+    Explain(ExplainArgs),
     /// Run the controllers against any Kubernetes
     #[command(after_long_help = OPERATOR_HELP)]
     Operator(OperatorArgs),
@@ -97,6 +111,32 @@ Files in the state directory (for their owner only):
 
 The API listens on 127.0.0.1:6443. When that port is taken and --port is not given, another one is
 chosen, said and remembered.";
+
+const CHECK_HELP: &str = "\
+Reads NetConfig, IPSet, Reservation, NetworkAttachmentDefinition, IPPool, NodeNetworkConfigurationPolicy,
+IPAddressPool, L2Advertisement, OpenStackControlPlane and other OpenStack services, Service, DNSMasq,
+DNSData and Neutron dumps (`openstack network list -f json`), and reports what does not fit: ranges
+that overlap, VLANs and prefixes that disagree, VIPs outside of their pools, attachments without a
+definition, misspelt fields. Other kinds are left alone. Nothing is changed, and nothing is asked of
+any cluster.
+
+Examples:
+  landbridge check deploy/                        every .yaml, .yml and .json below deploy
+  landbridge check netconfig.yaml nads/ pools/    together: contradictions are between files
+  kubectl get netconfig,net-attach-def,ipaddresspools.metallb.io -A -o yaml | landbridge check -
+  landbridge check --format sarif . > report.sarif
+  landbridge explain LB101
+
+Exit codes:
+  0  nothing worse than a warning (with --strict: than a note)
+  1  something does not fit
+  2  something could not be read";
+
+const PLAN_HELP: &str = "\
+Examples:
+  landbridge plan deploy/
+  landbridge plan deploy/ -o yaml
+  landbridge plan deploy/ -o json | jq '.segments[] | select(.name == \"internalapi\").ranges'";
 
 const OPERATOR_HELP: &str = "\
 `landbridge up` runs the controllers by itself; this is for another Kubernetes, after its custom
@@ -164,6 +204,73 @@ pub struct UpArgs {
     pub detached_child: bool,
 }
 
+/// Manifests, and what is not in them.
+#[derive(Args)]
+pub struct ManifestArgs {
+    /// Files, directories, or - for standard input
+    #[arg(required = true, value_name = "DIR|FILE")]
+    pub paths: Vec<PathBuf>,
+
+    /// Namespace of objects that name none (default: the only one that others name)
+    #[arg(long, short, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// These manifests are all there is: report also what is missing altogether
+    #[arg(long)]
+    pub complete: bool,
+}
+
+impl ManifestArgs {
+    /// As the plan wants it.
+    pub fn options(&self) -> landbridge_plan::Options {
+        landbridge_plan::Options { namespace: self.namespace.clone(), complete: self.complete }
+    }
+}
+
+/// `landbridge check`
+#[derive(Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub manifests: ManifestArgs,
+
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
+    pub format: CheckFormat,
+
+    /// Warnings count as errors
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How `check` prints.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// With excerpts, for people
+    Human,
+    /// For programs
+    Json,
+    /// For code review tools (SARIF 2.1.0)
+    Sarif,
+}
+
+/// `landbridge plan`
+#[derive(Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub manifests: ManifestArgs,
+
+    /// How to print it
+    #[arg(long, short, value_enum, default_value_t = Output::Table)]
+    pub output: Output,
+}
+
+/// `landbridge explain`
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// For example LB101; without it, all codes are listed
+    pub code: Option<String>,
+}
+
 /// `landbridge operator`
 #[derive(Args)]
 pub struct OperatorArgs {
@@ -187,7 +294,7 @@ pub struct StatusArgs {
     pub output: Output,
 }
 
-/// How `status` prints.
+/// How `status` and `plan` print.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people

@@ -3,14 +3,18 @@
 //! Each command has a file of its own; [`args`] says what can be typed.
 
 mod args;
+mod check;
 mod completion;
 mod connect;
 mod crds;
 mod detach;
 mod down;
+mod explain;
 mod listen;
 mod log;
+mod manifests;
 mod operator;
+mod plan;
 mod process;
 mod progress;
 mod state;
@@ -32,6 +36,9 @@ fn main() -> ExitCode {
         Command::Up(args) => up::run(&args, cli.log_level),
         Command::Status(args) => status::run(&args, cli.log_level),
         Command::Down(args) => down::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Operator(args) => operator::run(&args, cli.log_level),
         Command::Crds => crds::run(),
         Command::Completion(args) => completion::run(&args),

@@ -28,7 +28,7 @@ impl fmt::Display for Severity {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `LB0101`; what it means at length is in a [`Rule`](crate::Rule) under the same code.
+    /// `LB801`; what it means at length is in a [`Rule`](crate::Rule) under the same code.
     pub code: &'static str,
     /// How much it matters.
     pub severity: Severity,

@@ -1,12 +1,12 @@
 //! The codes of this crate, explained.
 //!
-//! `LB01xx` is about text: what could not be read, and why. Callers bring their own rules under other
+//! `LB8xx` is about text: what could not be read, and why. Callers bring their own rules under other
 //! numbers and hand both lists to the renderers.
 
 /// A code and what it means at length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// `LB0101`
+    /// `LB801`
     pub code: &'static str,
     /// One line.
     pub title: &'static str,
@@ -26,70 +26,70 @@ macro_rules! rules {
 
 rules! {
     /// Past [`Limits::bytes`](crate::Limits::bytes).
-    TOO_LARGE = "LB0101", "file too large",
+    TOO_LARGE = "LB801", "file too large",
         "The file is larger than the limit for one file. Manifests are small; a file of this size is usually an image, an archive or a dump. Split it, or raise the limit.";
     /// Binary, UTF-16 or another encoding.
-    NOT_TEXT = "LB0102", "file is not UTF-8 text",
+    NOT_TEXT = "LB802", "file is not UTF-8 text",
         "Manifests are UTF-8 text. Save the file as UTF-8; for UTF-16, `iconv -f UTF-16 -t UTF-8` does it.";
     /// Nothing but space and comments.
-    EMPTY = "LB0103", "nothing in the file",
+    EMPTY = "LB803", "nothing in the file",
         "The file has no document: it is empty or holds only comments. Often a generator failed or a redirect went wrong.";
     /// YAML syntax.
-    YAML = "LB0104", "not valid YAML",
+    YAML = "LB804", "not valid YAML",
         "The document cannot be parsed, so nothing in it was checked. The other documents of the file were.";
     /// JSON syntax.
-    JSON = "LB0105", "not valid JSON",
+    JSON = "LB805", "not valid JSON",
         "The document cannot be parsed, so nothing in it was checked.";
     /// A key twice in a mapping.
-    REPEATED_KEY = "LB0106", "a key stands twice in one mapping",
+    REPEATED_KEY = "LB806", "a key stands twice in one mapping",
         "YAML forbids it; parsers take the last one, the first is lost without a word, and API servers with strict field validation refuse the object.";
     /// Aliases to nothing, to themselves, merges of non-mappings.
-    ALIAS = "LB0107", "an alias or merge key that cannot be resolved",
+    ALIAS = "LB807", "an alias or merge key that cannot be resolved",
         "An alias (`*name`) repeats the value of an anchor (`&name`) before it in the same document; a merge key (`<<`) takes a mapping or a list of mappings.";
     /// Depth, number of values, alias expansion.
-    LIMIT = "LB0108", "a document costs too much to read",
+    LIMIT = "LB808", "a document costs too much to read",
         "The document nests too deep, has too many values, or asks for too many copies by alias. Reading it would cost far more than its size suggests, so it was not read.";
     /// Mapping or list as a key.
-    KEY = "LB0109", "a key is not a text",
+    KEY = "LB809", "a key is not a text",
         "Objects have text keys. A mapping or list in the place of a key is mostly an unrendered template (`{{ … }}`) or a missing quote.";
     /// Scalar or list where an object is expected.
-    NOT_OBJECT = "LB0110", "a document is not an object",
+    NOT_OBJECT = "LB810", "a document is not an object",
         "Every document of a manifest is one object: a mapping with apiVersion, kind and metadata.";
     /// No apiVersion or kind.
-    NO_KIND = "LB0111", "apiVersion or kind is missing",
+    NO_KIND = "LB811", "apiVersion or kind is missing",
         "Without apiVersion and kind nobody can tell what the document is, and no API server accepts it.";
     /// The apiVersion was inferred from the kind.
-    INFERRED = "LB0112", "apiVersion is missing and was inferred from the kind",
+    INFERRED = "LB812", "apiVersion is missing and was inferred from the kind",
         "The kind is known in one API group only, so the document was read as that. An API server would refuse it: write the apiVersion into the file.";
     /// `kind: List` without a list of objects.
-    LIST = "LB0113", "a list whose items cannot be read",
+    LIST = "LB813", "a list whose items cannot be read",
         "An object of kind List (or SomethingList) holds objects under `items`.";
     /// Problems past the number that is reported for one file.
-    MORE = "LB0114", "more problems than are shown",
+    MORE = "LB814", "more problems than are shown",
         "Only the first thousand problems of a file are shown. They usually have one cause; mend the first and look again.";
     /// A text without manifests.
-    PROSE = "LB0120", "a text, not a manifest",
+    PROSE = "LB820", "a text, not a manifest",
         "The file reads like prose. Feed the manifests themselves (YAML or JSON), or a Markdown file that holds them in fenced blocks.";
     /// A block without apiVersion and kind.
-    FRAGMENT = "LB0121", "a fragment of a manifest",
+    FRAGMENT = "LB821", "a fragment of a manifest",
         "The block shows a part of an object. It cannot be checked on its own; near misses in its field names still are.";
     /// `...`
-    ELISION = "LB0122", "something is left out with `...`",
+    ELISION = "LB822", "something is left out with `...`",
         "`...` tells a human reader that something was left out. To YAML it ends the document or is a text. The rest of the document was read without it.";
     /// Output of a command.
-    OUTPUT = "LB0123", "output of a command, not a manifest",
+    OUTPUT = "LB823", "output of a command, not a manifest",
         "The block shows what a command printed. There is nothing in it to apply.";
     /// Part of a CRD.
-    SCHEMA = "LB0124", "a fragment of a CRD schema, not a manifest",
+    SCHEMA = "LB824", "a fragment of a CRD schema, not a manifest",
         "The block describes fields (type, description, properties) and gives no values to them.";
     /// Shell commands.
-    COMMANDS = "LB0125", "shell commands, not a manifest",
+    COMMANDS = "LB825", "shell commands, not a manifest",
         "The block holds commands. Manifests in here-documents are read; patches on a command line are not, because what they change is not in the file.";
     /// A block in another language.
-    OTHER_BLOCK = "LB0126", "a block that is not a manifest",
+    OTHER_BLOCK = "LB826", "a block that is not a manifest",
         "The block is in another language, or in none that could be recognised.";
     /// No complete manifest in a text with blocks.
-    NO_MANIFEST = "LB0127", "no complete manifest in a text",
+    NO_MANIFEST = "LB827", "no complete manifest in a text",
         "The text has fenced blocks, but none of them is a complete manifest, so there is nothing to check or plan.";
 }
 
@@ -101,7 +101,7 @@ mod tests {
     fn codes_are_in_order_and_explained() {
         assert!(RULES.windows(2).all(|pair| pair[0].code < pair[1].code));
         for rule in RULES {
-            assert!(rule.code.starts_with("LB01") && rule.code.len() == 6, "{}", rule.code);
+            assert!(rule.code.starts_with("LB8") && rule.code.len() == 5, "{}", rule.code);
             assert!(!rule.title.ends_with('.') && rule.explanation.ends_with('.'), "{}", rule.code);
         }
     }

@@ -33,31 +33,31 @@ fn each_block_gets_one_verdict() {
         ("here-document", format!("```sh\ncat <<EOF | oc apply -f -\n{MANIFEST}EOF\n```"), ""),
         ("json", "```json\n{\"apiVersion\": \"v1\", \"kind\": \"A\"}\n```".to_owned(), ""),
         ("empty", "```\n\n```".to_owned(), ""),
-        ("fragment", "```yaml\n  networkAttachents:\n  - storage\n```".to_owned(), "LB0121 4"),
+        ("fragment", "```yaml\n  networkAttachents:\n  - storage\n```".to_owned(), "LB821 4"),
         (
             "elided",
             "```yaml\napiVersion: v1\nkind: A\nspec:\n  ...\n  a: 1\n...\n```".to_owned(),
-            "LB0122 7",
+            "LB822 7",
         ),
         (
             "elided fragment",
             "```yaml\nspec:\n...\n  options: []\n```".to_owned(),
-            "LB0121 4, LB0122 5",
+            "LB821 4, LB822 5",
         ),
-        ("output", "```\n# oc get vmi\nNAME  AGE\n```".to_owned(), "LB0123 3"),
-        ("output in yaml", "```yaml\n- ID: 1\n  Name: a\n```".to_owned(), "LB0123 3"),
-        ("schema", "```yaml\nip:\n  type: string\n  description: x\n```".to_owned(), "LB0124 3"),
-        ("commands", "```bash\nmake deploy\n```".to_owned(), "LB0125 3"),
-        ("patch", "```sh\noc patch x --patch '\nspec:\n  a: 1\n'\n```".to_owned(), "LB0125 3"),
-        ("other language", "```go\nfunc main() {}\n```".to_owned(), "LB0126 3"),
-        ("not yaml", "```yaml\nfoo: bar: baz\n```".to_owned(), "LB0126 3"),
+        ("output", "```\n# oc get vmi\nNAME  AGE\n```".to_owned(), "LB823 3"),
+        ("output in yaml", "```yaml\n- ID: 1\n  Name: a\n```".to_owned(), "LB823 3"),
+        ("schema", "```yaml\nip:\n  type: string\n  description: x\n```".to_owned(), "LB824 3"),
+        ("commands", "```bash\nmake deploy\n```".to_owned(), "LB825 3"),
+        ("patch", "```sh\noc patch x --patch '\nspec:\n  a: 1\n'\n```".to_owned(), "LB825 3"),
+        ("other language", "```go\nfunc main() {}\n```".to_owned(), "LB826 3"),
+        ("not yaml", "```yaml\nfoo: bar: baz\n```".to_owned(), "LB826 3"),
         (
             "broken manifest",
             "```yaml\napiVersion: v1\nkind: A\nspec: a: b\n```".to_owned(),
-            "LB0104 6",
+            "LB804 6",
         ),
-        ("no apiVersion", "```yaml\nkind: A\n```".to_owned(), "LB0111 4"),
-        ("repeated key in output", "```\n$ oc get x\na: 1\na: 2\n```".to_owned(), "LB0123 3"),
+        ("no apiVersion", "```yaml\nkind: A\n```".to_owned(), "LB811 4"),
+        ("repeated key in output", "```\n$ oc get x\na: 1\na: 2\n```".to_owned(), "LB823 3"),
     ] {
         // A manifest at the end, so that the text is never without one.
         let text = format!("# Title\n\n{block}\n");
@@ -136,9 +136,9 @@ fn which_files_are_texts() {
             "words only",
             "Some words about networks.\nAnd some more of them.\n".to_owned(),
             0,
-            "LB0120 1",
+            "LB820 1",
         ),
-        ("no manifest in it", "Words.\n\n```\na: 1\n```\n".to_owned(), 0, "LB0127 0, LB0121 4"),
+        ("no manifest in it", "Words.\n\n```\na: 1\n```\n".to_owned(), 0, "LB827 0, LB821 4"),
     ] {
         for file in ["x.txt", "x.yaml", "-"] {
             let reading = read_plain(file, &text);

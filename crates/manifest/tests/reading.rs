@@ -289,51 +289,46 @@ fn places_inside_embedded_json() {
 #[test]
 fn problems_of_text() {
     for (name, text, expected, found) in [
-        ("x.yaml", "", &["LB0103 warning -"][..], 0),
-        ("x.yaml", "# nothing\n---\n", &["LB0103 warning -"], 0),
+        ("x.yaml", "", &["LB803 warning -"][..], 0),
+        ("x.yaml", "# nothing\n---\n", &["LB803 warning -"], 0),
         (
             "x.yaml",
             "apiVersion: v1\nkind: A\n---\na: [1\n---\napiVersion: v1\nkind: B\n",
-            &["LB0104 error 4:4"],
+            &["LB804 error 4:4"],
             2,
         ),
-        ("x.yaml", "a: 'x\n---\napiVersion: v1\nkind: B\n", &["LB0104 error 1:4"], 1),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec:\n\ta: 1\n", &["LB0104 error 4:2"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec: a: 1\n", &["LB0104 error 3:8"], 0),
-        ("x.json", "{\"apiVersion\": \"v1\",\n \"kind\": \"A\",}", &["LB0105 error 2:14"], 0),
-        ("x.json", "{\"a\": \"x\n\"}", &["LB0105 error 1:9"], 0),
-        ("x.json", "{\"a\": tru}", &["LB0105 error 1:7"], 0),
-        (
-            "x.yaml",
-            "apiVersion: v1\nkind: A\nspec: {a: 1, b: 2, a: 3}\n",
-            &["LB0106 error 3:20"],
-            1,
-        ),
+        ("x.yaml", "a: 'x\n---\napiVersion: v1\nkind: B\n", &["LB804 error 1:4"], 1),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec:\n\ta: 1\n", &["LB804 error 4:2"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: a: 1\n", &["LB804 error 3:8"], 0),
+        ("x.json", "{\"apiVersion\": \"v1\",\n \"kind\": \"A\",}", &["LB805 error 2:14"], 0),
+        ("x.json", "{\"a\": \"x\n\"}", &["LB805 error 1:9"], 0),
+        ("x.json", "{\"a\": tru}", &["LB805 error 1:7"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: {a: 1, b: 2, a: 3}\n", &["LB806 error 3:20"], 1),
         (
             "x.json",
             "{\"apiVersion\": \"v1\", \"kind\": \"A\", \"kind\": \"B\"}",
-            &["LB0106 error 1:35"],
+            &["LB806 error 1:35"],
             1,
         ),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec: *x\n", &["LB0107 error 3:7"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec: &x [*x]\n", &["LB0107 error 3:11"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: A\n<<: 5\n", &["LB0107 error 3:5"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec: {{ .Values.x }}\n", &["LB0109 error 3:8"], 0),
-        ("x.yaml", "- apiVersion: v1\n", &["LB0110 error 1:3"], 0),
-        ("x.yaml", "5\n", &["LB0110 error 1:1"], 0),
-        ("x.yaml", "a: 1\n", &["LB0111 error 1:1"], 0),
-        ("x.yaml", "kind: A\n", &["LB0111 error 1:1"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: On\n", &["LB0111 error 2:7"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: List\nitems: 5\n", &["LB0113 error 3:8"], 0),
-        ("x.yaml", "apiVersion: v1\nkind: List\nitems: [5]\n", &["LB0113 error 3:9"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: *x\n", &["LB807 error 3:7"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: &x [*x]\n", &["LB807 error 3:11"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\n<<: 5\n", &["LB807 error 3:5"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: {{ .Values.x }}\n", &["LB809 error 3:8"], 0),
+        ("x.yaml", "- apiVersion: v1\n", &["LB810 error 1:3"], 0),
+        ("x.yaml", "5\n", &["LB810 error 1:1"], 0),
+        ("x.yaml", "a: 1\n", &["LB811 error 1:1"], 0),
+        ("x.yaml", "kind: A\n", &["LB811 error 1:1"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: On\n", &["LB811 error 2:7"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: List\nitems: 5\n", &["LB813 error 3:8"], 0),
+        ("x.yaml", "apiVersion: v1\nkind: List\nitems: [5]\n", &["LB813 error 3:9"], 0),
         (
             "x.yaml",
             "The network has two parts.\nNeither is described here.\n",
-            &["LB0120 error 1:1"],
+            &["LB820 error 1:1"],
             0,
         ),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec:\n  ...\n  a: 1\n", &["LB0122 error 4:3"], 1),
-        ("x.yaml", "apiVersion: v1\nkind: A\nspec: ...\n", &["LB0122 error 3:7"], 1),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec:\n  ...\n  a: 1\n", &["LB822 error 4:3"], 1),
+        ("x.yaml", "apiVersion: v1\nkind: A\nspec: ...\n", &["LB822 error 3:7"], 1),
     ] {
         let reading = read_plain(name, text);
         assert_eq!(problems(&reading), expected, "{text:?}");
@@ -384,7 +379,7 @@ fn files_that_are_no_text() {
     ] {
         let reading = read("x", bytes, &Options::default());
         let [problem] = reading.problems.as_slice() else { panic!("{:?}", reading.problems) };
-        assert_eq!(problem.code, "LB0102");
+        assert_eq!(problem.code, "LB802");
         assert!(problem.message.contains(words), "{}", problem.message);
         assert_eq!(problem.labels[0].span.map(|span| (span.line, span.column)), place);
     }
@@ -396,24 +391,24 @@ fn limits() {
         problems(&read("x.yaml", text.as_bytes(), &Options { limits, ..Options::default() }))
     };
     let small = Limits { bytes: 1000, depth: 5, nodes: 20, alias_nodes: 10 };
-    assert_eq!(read_within(small, &"#".repeat(1001)), ["LB0101 error -"]);
+    assert_eq!(read_within(small, &"#".repeat(1001)), ["LB801 error -"]);
     assert_eq!(read_within(small, "apiVersion: v1\nkind: A\na: [[[[1]]]]\n"), [""; 0]);
     assert_eq!(
         read_within(small, "apiVersion: v1\nkind: A\na: [[[[[1]]]]]\n"),
-        ["LB0108 error 3:8"]
+        ["LB808 error 3:8"]
     );
     assert_eq!(
         read_within(
             small,
             &format!("apiVersion: v1\nkind: A\na: {}1{}\n", "[".repeat(300), "]".repeat(300))
         ),
-        ["LB0108 error 3:10"]
+        ["LB808 error 3:10"]
     );
-    assert_eq!(read_within(small, &format!("[{}]", "1,".repeat(30))), ["LB0108 error 1:40"]);
-    assert_eq!(read_within(small, &format!("a: [{}]", "1,".repeat(30))), ["LB0108 error 1:39"]);
+    assert_eq!(read_within(small, &format!("[{}]", "1,".repeat(30))), ["LB808 error 1:40"]);
+    assert_eq!(read_within(small, &format!("a: [{}]", "1,".repeat(30))), ["LB808 error 1:39"]);
     assert_eq!(
         read_within(small, "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":1}}}}}}"),
-        ["LB0108 error 1:26"]
+        ["LB808 error 1:26"]
     );
 
     // Each alias doubles: a gigabyte from a kilobyte, were it not for the budget.
@@ -421,12 +416,12 @@ fn limits() {
     for level in 1..30 {
         writeln!(bomb, "a{level}: &a{level} [*a{0}, *a{0}]", level - 1).unwrap();
     }
-    assert_eq!(read_within(Limits::default(), &bomb), ["LB0108 error 16:18"]);
+    assert_eq!(read_within(Limits::default(), &bomb), ["LB808 error 16:18"]);
     // In many documents, with a broken one, so that they are read one by one.
     let documents = format!("a: [\n{}", "---\na: &a [x, x, x]\nb: *a\n".repeat(5));
     assert_eq!(
         read_within(Limits { nodes: 1000, ..small }, &documents),
-        ["LB0104 error 1:4", "LB0111 error 3:1", "LB0108 error 6:7"]
+        ["LB804 error 1:4", "LB811 error 3:1", "LB808 error 6:7"]
     );
 }
 
@@ -442,7 +437,7 @@ fn what_the_caller_knows() {
         b"kind: IPSet\nmetadata: {name: a}\n---\nkind: Other\n---\nnetwork_config: []\n",
         &options,
     );
-    assert_eq!(problems(&reading), ["LB0112 warning 1:7", "LB0111 error 4:1", "LB0111 error 6:1"]);
+    assert_eq!(problems(&reading), ["LB812 warning 1:7", "LB811 error 4:1", "LB811 error 6:1"]);
     let document = &reading.documents[0];
     assert_eq!(
         (document.api_version(), document.inferred),
@@ -458,6 +453,6 @@ fn a_thousand_problems_are_enough() {
     let reading = read_plain("x.yaml", &"---\n5\n".repeat(1500));
     assert_eq!(reading.problems.len(), 1001);
     let more = &reading.problems[0];
-    assert_eq!((more.code, more.message.as_str()), ("LB0114", "500 more problems in this file"));
+    assert_eq!((more.code, more.message.as_str()), ("LB814", "500 more problems in this file"));
     assert_eq!(more.severity, landbridge_manifest::Severity::Error);
 }

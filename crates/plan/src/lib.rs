@@ -83,6 +83,12 @@ pub fn check(sources: &[Source<'_>], options: &Options) -> Report {
     Report { plan, findings }
 }
 
+/// Misspelt fields in a piece of an object, as documentation shows them: `source` is 0 in all of
+/// them.
+pub fn misspelt(piece: &serde_json::Value) -> Vec<Finding> {
+    rules::misspelt(piece)
+}
+
 /// By source, then by code, then by place.
 fn order(finding: &Finding) -> (Option<usize>, &'static str, Option<&str>, &str) {
     let first = finding.subjects.first();

@@ -30,6 +30,8 @@ pub(crate) struct View<'v, 'a> {
     pub options: &'v Options,
 }
 
+pub(crate) use self::fields::misspelt;
+
 /// Runs all rules.
 pub(crate) fn run<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! Findings for a terminal, as a compiler shows them.
 //!
 //! ```text
-//! error[LB0106]: the key `vlan` stands here twice
+//! error[LB806]: the key `vlan` stands here twice
 //!   --> netconfig.yaml:14:7
 //!    |
 //! 12 |       vlan: 20

@@ -7,7 +7,7 @@
 //! {
 //!   "version": 1,
 //!   "findings": [{
-//!     "code": "LB0106",
+//!     "code": "LB806",
 //!     "severity": "error",          // error, warning, note
 //!     "message": "…",
 //!     "help": "…",

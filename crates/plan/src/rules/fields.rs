@@ -41,6 +41,13 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// Misspelt fields in a piece of an object, of which nothing else is known.
+pub(crate) fn misspelt(piece: &Value) -> Vec<Finding> {
+    let mut found = Vec::new();
+    Judge { source: 0, found: &mut found }.openstack(&Node::root(piece), false, 0);
+    found
+}
+
 struct Judge<'f> {
     source: usize,
     found: &'f mut Vec<Finding>,
