@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use landbridge_api::foreign::{At, Node, Trouble};
-use landbridge_api::net::{Range, VlanId};
+use landbridge_api::net::{Cidr, Range, VlanId};
 use serde_json::Value;
 
 use super::{Facts, Held, HostNames, Subnet};
@@ -28,6 +28,7 @@ pub(super) fn netconfig<'a>(
         for subnet in network.list("subnets", trouble) {
             let cidr = subnet.text("cidr", trouble).and_then(|text| trouble.prefix(&text));
             let Some(cidr) = cidr else { continue };
+            let within = cidr.value;
             let vlan = subnet.number("vlan", trouble);
             let vlan_place =
                 vlan.as_ref().map_or_else(|| subnet.place.clone(), |vlan| vlan.place.clone());
@@ -54,7 +55,7 @@ pub(super) fn netconfig<'a>(
                 vlan: vlan.map(VlanId::get),
                 vlan_place,
                 mtu: mtu.clone(),
-                ranges: ranges(&subnet, trouble),
+                ranges: ranges(&subnet, within, trouble),
                 exclude: exclude.iter().filter_map(|text| text.value.parse().ok()).collect(),
                 routers,
                 gateway: gateway.map(|gateway| gateway.value),
@@ -63,12 +64,15 @@ pub(super) fn netconfig<'a>(
     }
 }
 
-fn ranges(subnet: &Node<'_>, trouble: &mut Trouble) -> Vec<At<Range>> {
+/// Ranges inside of the prefix; others are refused, and nothing is handed out of them.
+fn ranges(subnet: &Node<'_>, within: Cidr, trouble: &mut Trouble) -> Vec<At<Range>> {
     let entries = subnet.list("allocationRanges", trouble);
     let mut read = |entry: Node<'_>| {
         let first: IpAddr = entry.text("start", trouble)?.value.parse().ok()?;
         let last: IpAddr = entry.text("end", trouble)?.value.parse().ok()?;
-        Some(At { place: entry.place, value: Range::new(first, last)? })
+        let value = Range::new(first, last)?;
+        (within.contains(first) && within.contains(last))
+            .then_some(At { place: entry.place, value })
     };
     entries.into_iter().filter_map(&mut read).collect()
 }
