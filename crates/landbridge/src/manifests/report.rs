@@ -26,7 +26,7 @@ fn diagnostic(finding: &Finding, documents: &[Document]) -> Diagnostic {
         landbridge_plan::Severity::Warning => Severity::Warning,
         landbridge_plan::Severity::Note => Severity::Note,
     };
-    let mut diagnostic = Diagnostic::new(finding.code, severity, finding.message.clone());
+    let mut diagnostic = Diagnostic::new(severity, finding.code, finding.message.clone());
     for (n, subject) in finding.subjects.iter().enumerate() {
         if let Some(document) = documents.get(subject.source) {
             diagnostic = diagnostic.with_label(label(subject, document, n == 0));
@@ -45,6 +45,7 @@ fn label(subject: &Subject, document: &Document, primary: bool) -> Label {
         None if primary && subject.role == "has no effect" => document.locate_key(&path),
         None => document.locate(&path),
     };
+    let span = span.unwrap_or(document.root().span);
     let text = subject.role.clone();
     let label = if primary {
         Label::primary(document.file(), span, text)
