@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use landbridge_api::network::{
     AllocationRange, IPSet, IPSetNetwork, IPSetSpec, NetConfig, NetConfigSpec, Network, Subnet,
 };
@@ -30,7 +30,7 @@ struct Model {
 impl Model {
     fn new(chance: &mut Chance) -> Self {
         let mut number = |below| u32::try_from(chance.below(below)).unwrap();
-        let ranges = (0..1 + number(3))
+        let ranges = (0..=number(2))
             .map(|_| {
                 let first = 250 + number(12);
                 (first, first + 1 + number(6))
@@ -131,7 +131,7 @@ fn play(seed: u64) {
             .ipsets
             .objects
             .values()
-            .map(|ipset| ipset.name_any())
+            .map(ResourceExt::name_any)
             .collect::<Vec<_>>()
             .into_iter()
             .filter_map(|name| Some((name.clone(), given(&mut server, &name)?)))

@@ -223,7 +223,7 @@ impl Engine {
         now: Timestamp,
     ) -> Option<What> {
         let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        let status = answer::status(request, given, trouble, Time(now));
+        let status = answer::status(request, given, trouble, &Time(now));
         self.tell_people(request, trouble);
         if status == request.status {
             return None;
