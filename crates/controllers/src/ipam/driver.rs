@@ -27,6 +27,8 @@ use crate::mirror::{Key, Told};
 const MANAGER: &str = "landbridge-ipam";
 /// So many writes are under way at once.
 const AT_ONCE: usize = 64;
+/// So many steps are decided ahead.
+const AHEAD: usize = 512;
 /// So much news is taken in before anything is decided.
 const AT_A_TIME: usize = 4096;
 /// After a swap that could not be tried.
@@ -41,7 +43,9 @@ pub async fn run(client: Client, stop: impl Future<Output = ()>) {
     let mut under_way = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
-        let wake = until(engine.wake_at());
+        // As long as there is enough to write, nothing more is decided: it would only be kept.
+        let hungry = queue.len() < AT_ONCE;
+        let wake = until(engine.wake_at().filter(|_| hungry));
         tokio::select! {
             () = &mut stop => return,
             Some(item) = news.next() => {
@@ -59,7 +63,9 @@ pub async fn run(client: Client, stop: impl Future<Output = ()>) {
             }
             () = wake => {}
         }
-        for action in engine.act(Timestamp::now()) {
+        let decided =
+            if queue.len() < AT_ONCE { engine.act(Timestamp::now(), AHEAD) } else { vec![] };
+        for action in decided {
             match action {
                 // Others wait for the blocks, so they go first.
                 Action::Swap(_) => queue.push_front(action),

@@ -118,8 +118,9 @@ impl Engine {
         self.dirty.is_empty() && self.busy.is_empty() && self.ledger.is_idle()
     }
 
-    /// What is to be done now.
-    pub fn act(&mut self, now: Timestamp) -> Vec<Action> {
+    /// What is to be done now: at most `room` steps. What does not fit is decided later, by what is
+    /// known then.
+    pub fn act(&mut self, now: Timestamp, room: usize) -> Vec<Action> {
         if !self.is_ready() {
             return Vec::new();
         }
@@ -129,19 +130,22 @@ impl Engine {
         }
         let mut actions = Vec::new();
         // Claims of one may wake others, in the same breath.
-        loop {
+        while actions.len() < room {
             self.dirty.extend(self.supply.served_next().cloned());
-            let batch = self.take_batch();
-            if batch.is_empty() {
+            let mut batch = self.take_batch().into_iter();
+            if batch.len() == 0 {
                 break;
             }
-            for key in batch {
+            while actions.len() < room
+                && let Some(key) = batch.next()
+            {
                 if let Some(what) = self.look_at(&key, now) {
                     self.busy.insert(key.clone());
                     let epochs = (self.requests.epoch(), self.records.epoch());
                     actions.push(Action::Step(Step { key, what, epochs }));
                 }
             }
+            self.dirty.extend(batch);
         }
         actions.extend(self.ledger.swaps().into_iter().map(Action::Swap));
         actions.extend(self.notices.drain(..).map(Action::Tell));

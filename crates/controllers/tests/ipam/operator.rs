@@ -79,8 +79,8 @@ impl Operator {
         }
     }
 
-    pub fn act(&mut self, now: Timestamp) {
-        for action in self.engine.act(now) {
+    pub fn act(&mut self, now: Timestamp, room: usize) {
+        for action in self.engine.act(now, room) {
             match action {
                 Action::Tell(notice) => self.notices.push(notice),
                 action => self.travelling.push(Travelling::There(action)),
@@ -263,7 +263,7 @@ pub fn settle(server: &mut Server, operator: &mut Operator) {
                 moved = true;
             }
         }
-        operator.act(now);
+        operator.act(now, usize::MAX);
         while operator.travel(server, &mut chance, now) {
             moved = true;
         }

@@ -174,7 +174,7 @@ impl World {
                         let kind = self.chance.below(4);
                         operator.hear(&self.server, kind);
                     }
-                    1 => operator.act(self.now),
+                    1 => operator.act(self.now, 1 + self.chance.below(5)),
                     _ => {
                         operator.travel(&mut self.server, &mut self.chance, self.now);
                     }
@@ -196,7 +196,7 @@ impl World {
                         moved = true;
                     }
                 }
-                operator.act(self.now);
+                operator.act(self.now, usize::MAX);
                 while operator.travel(&mut self.server, &mut self.chance, self.now) {
                     moved = true;
                 }
