@@ -1,11 +1,16 @@
 //! What people read when something is missing, and that it goes on by itself.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use landbridge_api::condition::is_ready;
+use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, Claim};
 use landbridge_api::network::{
     AllocationRange, IPSet, IPSetNetwork, IPSetSpec, NetConfig, NetConfigSpec, Network,
     Reservation, Subnet,
 };
 
+use crate::chance::Chance;
 use crate::operator::{Operator, settle};
 use crate::server::Server;
 
@@ -177,4 +182,39 @@ fn finalizers_of_both_generations_are_cleared() {
         let left = site.server.get::<IPSet>("openstack", name).unwrap();
         assert_eq!(left.metadata.finalizers.unwrap(), ["example.com/other"], "others' stay");
     }
+}
+
+#[test]
+fn a_successor_of_the_same_name_keeps_what_it_was_given_meanwhile() {
+    let mut site = Site::new();
+    let claim = Claim {
+        kind: "IPSet".to_owned(),
+        namespace: "openstack".to_owned(),
+        name: "a".to_owned(),
+        uid: "of somebody who is gone".to_owned(),
+        attachment: "InternalApi".to_owned(),
+        ..Claim::default()
+    };
+    let spec = AddressBlockSpec {
+        segment: "vlan-20".to_owned(),
+        block: "172.17.0.0/24".to_owned(),
+        claims: BTreeMap::from([("172.17.0.100".parse().unwrap(), claim)]),
+    };
+    site.server.create(AddressBlock::new("vlan-20.172.17.0.0", spec)).unwrap();
+    // One controller has asked whether the holder is gone, and the answer is on its way.
+    let mut late = Operator::start(&site.server);
+    let (mut chance, now) = (Chance::new(1), Timestamp::UNIX_EPOCH);
+    late.act(now, usize::MAX);
+    assert!(late.travel(&mut site.server, &mut chance, now), "it asks");
+    // Another one serves an IPSet of that name, which takes the address over.
+    site.operator = Operator::start(&site.server);
+    site.ipset("a", "InternalApi", None);
+    assert_eq!(site.outcome("a"), "172.17.0.100");
+    // The late one hears of the block, not of the IPSet, and then the answer.
+    while late.hear(&site.server, 3) {}
+    assert!(late.travel(&mut site.server, &mut chance, now));
+    late.act(now, usize::MAX);
+    while late.travel(&mut site.server, &mut chance, now) {}
+    let block = site.server.get::<AddressBlock>("", "vlan-20.172.17.0.0").unwrap();
+    assert_eq!(block.spec.claims.len(), 1, "not freed");
 }
