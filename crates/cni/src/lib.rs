@@ -1,0 +1,1 @@
+//! CNI as values: configurations, results, errors, network annotations, whereabouts records.
