@@ -25,12 +25,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     [cni(), whereabouts(), nmstate(), metallb(), openstack()]
         .into_iter()
         .flatten()
-        .map(Kind::crd)
+        .map(Served::crd)
         .collect()
 }
 
 /// One kind.
-struct Kind {
+struct Served {
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
@@ -44,7 +44,7 @@ struct Kind {
     schema: JSONSchemaProps,
 }
 
-impl Kind {
+impl Served {
     fn crd(self) -> CustomResourceDefinition {
         let versions = self.versions.iter().enumerate();
         let versions = versions.map(|(i, name)| CustomResourceDefinitionVersion {
@@ -96,9 +96,9 @@ fn column(name: &str, kind: &str, path: &str) -> CustomResourceColumnDefinition 
     }
 }
 
-fn cni() -> Vec<Kind> {
+fn cni() -> Vec<Served> {
     let config = text("The CNI configuration, as JSON.");
-    vec![Kind {
+    vec![Served {
         group: cni::GROUP,
         kind: cni::KIND,
         plural: "network-attachment-definitions",
@@ -115,7 +115,7 @@ fn cni() -> Vec<Kind> {
     }]
 }
 
-fn whereabouts() -> Vec<Kind> {
+fn whereabouts() -> Vec<Served> {
     let allocation = object(
         "Who holds the address.",
         [
@@ -137,7 +137,7 @@ fn whereabouts() -> Vec<Kind> {
             ("ifname", text("The interface in the pod.")),
         ],
     );
-    let kind = |kind, plural, singular, schema| Kind {
+    let kind = |kind, plural, singular, schema| Served {
         group: whereabouts::GROUP,
         kind,
         plural,
@@ -190,7 +190,7 @@ fn nmstate_conditions() -> JSONSchemaProps {
     list("How it is doing.", required(&["status", "type"], condition))
 }
 
-fn nmstate() -> Vec<Kind> {
+fn nmstate() -> Vec<Served> {
     const TRUE: &str = r#".status.conditions[?(@.status=="True")]"#;
     let status = column("Status", "string", &format!("{TRUE}.type"));
     let since = column("Status Age", "date", &format!("{TRUE}.lastTransitionTime"));
@@ -240,7 +240,7 @@ fn nmstate() -> Vec<Kind> {
             ("conditions", nmstate_conditions()),
         ],
     );
-    let kind = |kind, plural, singular, short, versions, columns, schema| Kind {
+    let kind = |kind, plural, singular, short, versions, columns, schema| Served {
         group: nmstate::GROUP,
         kind,
         plural,
@@ -286,7 +286,7 @@ fn nmstate() -> Vec<Kind> {
     ]
 }
 
-fn metallb() -> Vec<Kind> {
+fn metallb() -> Vec<Served> {
     let allocation = object(
         "Which Services may use the pool.",
         [
@@ -330,7 +330,7 @@ fn metallb() -> Vec<Kind> {
             ("preferredNodeSelectors", list("Nodes that announce rather than others.", preferred)),
         ],
     );
-    let kind = |kind, plural, singular, columns, schema| Kind {
+    let kind = |kind, plural, singular, columns, schema| Served {
         group: metallb::GROUP,
         kind,
         plural,
@@ -408,7 +408,7 @@ const SECTIONS: [&str; 24] = [
     "watcher",
 ];
 
-fn openstack() -> Vec<Kind> {
+fn openstack() -> Vec<Served> {
     let attachments = || texts("Names of NetworkAttachmentDefinitions in the same namespace.");
     let endpoint = || {
         object(
@@ -463,7 +463,7 @@ fn openstack() -> Vec<Kind> {
             ("octaviaNetworkAttachment", text("The attachment of the management network.")),
         ],
     ));
-    let kind = |group, kind, plural, singular, short, spec, description: &str| Kind {
+    let kind = |group, kind, plural, singular, short, spec, description: &str| Served {
         group,
         kind,
         plural,
