@@ -121,7 +121,7 @@ mod tests {
     }
 
     /// What becomes of the spec, and what is said.
-    fn written(old: Option<Value>, spec: Value) -> (Value, Vec<String>) {
+    fn written(old: Option<&Value>, spec: &Value) -> (Value, Vec<String>) {
         let old = old.map(|spec| json!({"spec": spec}));
         let mut object = json!({"spec": spec});
         let kind = GroupVersionKind::new("glance.openstack.org", "v1beta1", "Glance");
@@ -147,7 +147,7 @@ mod tests {
             "shares": [{"x": 1}, {"networkAttachents": ["b"]}],
             "api": {"networkAttachments": ["c"]},
         });
-        let (spec, said) = written(None, spec);
+        let (spec, said) = written(None, &spec);
         let right = json!({
             "networkAttachments": ["a"],
             "shares": [{"x": 1}, {"networkAttachments": ["b"]}],
@@ -159,7 +159,7 @@ mod tests {
             "spec.shares[1].networkAttachents: taken as networkAttachments",
         ];
         assert_eq!(said, taken);
-        assert_eq!(written(None, right.clone()), (right, Vec::new()));
+        assert_eq!(written(None, &right), (right.clone(), Vec::new()));
     }
 
     #[test]
@@ -167,10 +167,10 @@ mod tests {
         let both = json!({"networkAttachments": ["a"], "networkAttachents": ["b"]});
         let said =
             "spec.networkAttachents: has no effect, because networkAttachments is given, too";
-        assert_eq!(written(None, both.clone()), (both.clone(), vec![said.to_owned()]));
+        assert_eq!(written(None, &both), (both.clone(), vec![said.to_owned()]));
         let old = json!({"networkAttachments": ["z"]});
-        assert_eq!(written(Some(old), both.clone()).0, both, "both are new");
-        assert_eq!(written(Some(both.clone()), both.clone()).1, [""; 0], "nothing is new");
+        assert_eq!(written(Some(&old), &both).0, both, "both are new");
+        assert_eq!(written(Some(&both), &both).1, [""; 0], "nothing is new");
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let old = json!({"networkAttachments": ["a"]});
         for names in [json!(["a"]), json!(["b"])] {
             let patched = json!({"networkAttachments": ["a"], "networkAttachents": names});
-            let (spec, said) = written(Some(old.clone()), patched);
+            let (spec, said) = written(Some(&old), &patched);
             assert_eq!(spec, json!({"networkAttachments": names}));
             assert_eq!(said.len(), 1);
         }

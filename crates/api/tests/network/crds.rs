@@ -179,12 +179,13 @@ fn columns() {
     }
 }
 
+/// Kind, name of the CRD, short names, scope, versions (the stored one first), columns.
+type Foreign<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str], &'a [&'a str]);
+
 #[test]
 fn foreign_names_scopes_versions_and_columns_are_upstreams() {
-    // Kind, name of the CRD, short names, scope, versions (the stored one first), columns.
     let status: &[&str] = &["Status", "Message"];
-    type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str], &'a [&'a str]);
-    let cases: [Case<'_>; 11] = [
+    let cases: [Foreign<'_>; 11] = [
         (
             "NetworkAttachmentDefinition",
             "network-attachment-definitions.k8s.cni.cncf.io",
