@@ -118,11 +118,11 @@ impl Conditions {
     }
 
     /// The list to write: `Ready` first and worked out from the others, which follow by type.
-    pub fn finish(mut self, before: &[Condition], now: Time) -> Vec<Condition> {
+    pub fn finish(mut self, before: &[Condition], now: &Time) -> Vec<Condition> {
         self.0.sort_by_key(|draft| draft.type_);
         let mut parts: Vec<Condition> =
-            self.0.into_iter().map(|draft| draft.dated(before, &now)).collect();
-        let ready = sum_up(&parts).dated(before, &now);
+            self.0.into_iter().map(|draft| draft.dated(before, now)).collect();
+        let ready = sum_up(&parts).dated(before, now);
         parts.insert(0, ready);
         parts
     }
@@ -224,7 +224,7 @@ mod tests {
             (Some(Error), Some(Warning), "InputReady broke"),
         ];
         for (input, reservation, message) in cases {
-            let list = drafts(input, reservation).finish(&[], at(5));
+            let list = drafts(input, reservation).finish(&[], &at(5));
             let types: Vec<_> = list.iter().map(|c| c.type_.as_str()).collect();
             assert_eq!(types, ["Ready", "InputReady", "ReservationReady"]);
             assert_eq!(list[0].message, message);
@@ -234,18 +234,18 @@ mod tests {
 
     #[test]
     fn times_move_only_with_the_content() {
-        let first = drafts(None, Some(Severity::Error)).finish(&[], at(5));
-        let same = drafts(None, Some(Severity::Error)).finish(&first, at(9));
+        let first = drafts(None, Some(Severity::Error)).finish(&[], &at(5));
+        let same = drafts(None, Some(Severity::Error)).finish(&first, &at(9));
         assert_eq!(first, same);
-        let better = drafts(None, None).finish(&same, at(12));
+        let better = drafts(None, None).finish(&same, &at(12));
         let times: Vec<_> = better.iter().map(|c| c.last_transition_time.clone()).collect();
         assert_eq!(times, [at(12), at(5), at(12)]);
     }
 
     #[test]
     fn among_equals_the_latest_change_is_shown() {
-        let before = drafts(Some(Severity::Error), None).finish(&[], at(5));
-        let both = drafts(Some(Severity::Error), Some(Severity::Error)).finish(&before, at(9));
+        let before = drafts(Some(Severity::Error), None).finish(&[], &at(5));
+        let both = drafts(Some(Severity::Error), Some(Severity::Error)).finish(&before, &at(9));
         assert_eq!(both[0].message, "ReservationReady broke");
     }
 }

@@ -4,6 +4,8 @@
 //! past what a cluster stores. An address is taken when the compare-and-swap of its block has
 //! succeeded, never because somebody's memory said so.
 
+#![allow(clippy::duplicated_attributes, reason = "each column of a kind names its type")]
+
 pub mod segment;
 
 use std::collections::BTreeMap;

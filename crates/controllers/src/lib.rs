@@ -7,10 +7,12 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
 pub mod ipam;
 pub mod mirror;
+pub mod rights;
 
 use std::future::Future;
 

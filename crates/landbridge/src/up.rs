@@ -15,6 +15,7 @@ use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
+use landbridge_controllers::rights;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -176,7 +177,11 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     if args.no_controllers {
         progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
     } else {
-        let client = server.client(Identity::system("landbridge"));
+        let admin = server.client(Identity::system("bootstrap"));
+        rights::grant(&admin, rights::USER)
+            .await
+            .context("cannot give the controllers their role")?;
+        let client = server.client(Identity::new(rights::USER, &[]).authenticated());
         tasks.spawn(landbridge_controllers::run(client, wait_for(stopped)));
         progress.step("controllers", "addresses (IPSet)".to_owned());
     }

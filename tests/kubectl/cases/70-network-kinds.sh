@@ -111,6 +111,10 @@ seeds() {
     local folder=$HERE/../../examples/seeds/000-networking
     [ -d "$folder" ] || not_here "examples/seeds/000-networking does not exist"
     lacks "re:[Ee]rror" kc apply -f "$folder"
+    kc wait -n openstack --for=condition=Ready --timeout=20s ipset/edpm-compute-0
+    # The seed shows these in its status, in this order.
+    same "192.168.122.100 10.0.0.10 172.17.0.150 172.18.0.10 172.20.0.10" \
+        kc get -n openstack ipset edpm-compute-0 -o 'jsonpath={.status.reservations[*].address}'
     # kubectl says "configured" where items of a list have defaults; the objects must be the same.
     versions() { kc get -f "$folder" -o 'jsonpath={range .items[*]}{.metadata.uid}@{.metadata.resourceVersion} {end}'; }
     local before

@@ -171,7 +171,7 @@ fn what_is_pointed_out() {
         "172.17.0.150": claim("edpm-compute-1", false),
         "172.17.0.151": claim("edpm-compute-0", false),
     });
-    let held = block("vlan-20", "172.17.0.0", claims);
+    let held = block("net-internalapi", "172.17.0.0", &claims);
     let cases: &[(&str, Change, &[&str])] = &[
         (
             "held by another",
@@ -205,8 +205,11 @@ fn what_is_pointed_out() {
 
 #[test]
 fn one_address_is_not_fixed_for_two() {
-    let held =
-        block("vlan-20", "172.17.0.0", json!({"172.17.0.150": claim("edpm-compute-1", true)}));
+    let held = block(
+        "net-internalapi",
+        "172.17.0.0",
+        &json!({"172.17.0.150": claim("edpm-compute-1", true)}),
+    );
     let holder = changed(&good(), |o| o["metadata"]["name"] = "edpm-compute-1".into());
     let world = World::with([netconfig(), held.clone(), holder.clone()]);
     let why = r#"spec.networks[1].fixedIP: Invalid value: "172.17.0.150": is the fixedIP of IPSet openstack/edpm-compute-1 already; ask for another one, or for none"#;

@@ -169,7 +169,7 @@ pub fn refusal(answer: ApiResult<Vec<String>>) -> (u16, String) {
 }
 
 /// A block of the ledger.
-pub fn block(segment: &str, base: &str, claims: Value) -> Value {
+pub fn block(segment: &str, base: &str, claims: &Value) -> Value {
     json!({
         "apiVersion": "landbridge.dev/v1alpha1", "kind": "AddressBlock",
         "metadata": {"name": format!("{segment}.{base}")},

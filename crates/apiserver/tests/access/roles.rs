@@ -168,6 +168,16 @@ async fn the_usual_roles_add_up() {
     for user in ["view", "edit", "admin"] {
         assert!(allowed(user, "get", "ex.org", "things", "default").await, "{user}");
     }
+    // What is added for editors is the administrator's as well, and not the viewer's.
+    let role = json!({
+        "metadata": {"name": "things-edit", "labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
+        "rules": rule("ex.org", &["things"], &["update"]),
+    });
+    world.make(&format!("{RBAC}/clusterroles"), role).await;
+    for (user, wanted) in [("view", false), ("edit", true), ("admin", true)] {
+        let found = allowed(user, "update", "ex.org", "things", "default").await;
+        assert_eq!(found, wanted, "{user}");
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,9 @@
 //! growth   CPU time per IPSet, with few claims there and with many
 //! ```
 
+// Figures for people: a rate or a quantile needs no 53rd bit.
+#![allow(clippy::cast_precision_loss)]
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -72,7 +75,7 @@ async fn cold(arguments: &Arguments) -> Result<()> {
     println!("cold start: {n} IPSets on {} networks", sets::NETWORKS);
     println!("  ready after      {:8.1} s", took.as_secs_f64());
     println!("  IPSets per s     {:8.0}", rate(n, took));
-    println!("  writes per IPSet {:8.2}  (and one by the client that created it)", writes);
+    println!("  writes per IPSet {writes:8.2}  (and one by the client that created it)");
     let memory = Processes(api.id().into_iter().collect()).memory()?;
     println!("  memory           {:8} MiB", memory.unwrap_or_default().resident_kib / 1024);
     let wrong = sets::contradictions(&client).await?;
@@ -154,10 +157,11 @@ async fn grow(arguments: &Arguments) -> Result<()> {
         let before = cpu(&api)?;
         sets::create(&client, "grow", sets..sets + 1000, HANDS).await?;
         watch_ready(&client, sets + 1000).await?;
-        let spent = (cpu(&api)? - before).as_secs_f64();
+        let spent = cpu(&api)?.saturating_sub(before).as_secs_f64();
         there = sets + 1000;
         let first = *first.get_or_insert(spent);
-        println!("  with {claims:6} claims {:8.2} ms  {:.2} times", spent, spent / first);
+        // Seconds for a thousand are milliseconds for one.
+        println!("  with {claims:6} claims {spent:8.2} ms  {:.2} times", spent / first);
     }
     kill(&mut api).await
 }

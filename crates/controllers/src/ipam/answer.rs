@@ -49,7 +49,7 @@ pub fn status(
     request: &Request,
     given: &[Given<'_>],
     trouble: Option<&Trouble>,
-    now: Time,
+    now: &Time,
 ) -> IPSetStatus {
     let mut conditions = Conditions::default();
     match trouble {

@@ -127,7 +127,7 @@ fn take_in(engine: &mut Engine, item: Item) {
 
 enum Done {
     Swap(Swap, Swapped),
-    Step(Step, Ended),
+    Step(Step, Box<Ended>),
     Nothing,
 }
 
@@ -135,10 +135,10 @@ fn finish(engine: &mut Engine, done: Result<Done, tokio::task::JoinError>) {
     match done {
         Ok(Done::Swap(swap, how)) => engine.swapped(&swap, how),
         Ok(Done::Step(step, how)) => {
-            if let Ended::Failed(why) = &how {
+            if let Ended::Failed(why) = &*how {
                 tracing::warn!(ipset = %step.key, why, "will be tried again");
             }
-            engine.ended(&step, how, Timestamp::now());
+            engine.ended(&step, *how, Timestamp::now());
         }
         Ok(Done::Nothing) => {}
         Err(error) => tracing::error!(%error, "a write ended without an answer"),
@@ -170,7 +170,7 @@ impl Writer {
             }
             Action::Step(step) => {
                 let how = self.step(&step).await.unwrap_or_else(|e| Ended::Failed(e.to_string()));
-                Done::Step(step, how)
+                Done::Step(step, Box::new(how))
             }
             Action::Tell(notice) => {
                 self.notify(notice).await;

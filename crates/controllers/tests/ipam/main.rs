@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod chance;
+mod lowest;
 mod operator;
 mod seed;
 mod server;

@@ -14,7 +14,7 @@ use crate::server::{Kept, Refused, Server};
 /// A write on its way.
 enum Travelling {
     There(Action),
-    Back(Box<dyn FnOnce(&mut Engine, Timestamp)>),
+    Back(Answer),
 }
 
 pub struct Operator {

@@ -108,7 +108,7 @@ fn an_exhausted_range_says_so_and_the_oldest_request_gets_what_frees_up() {
     // A wider range wakes the others.
     site.server
         .change("openstack", "netconfig", None, |n: &mut NetConfig| {
-            n.spec = netconfig("172.17.0.103")
+            n.spec = netconfig("172.17.0.103");
         })
         .unwrap();
     site.settle();

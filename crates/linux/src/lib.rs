@@ -1,0 +1,1 @@
+//! Linux networking as typed values: links, addresses, routes, rules, neighbours, sysctls, namespaces.
