@@ -156,6 +156,7 @@ fn upstreams_samples_are_never_refused() {
         skip("upstream's samples are not here");
         return;
     }
+    let mut world = World::default();
     for file in [
         "infra-operator/netconfig.yaml",
         "infra-operator/ipset.yaml",
@@ -170,13 +171,15 @@ fn upstreams_samples_are_never_refused() {
         "openstack-operator/network_isolation_ceph.yaml",
     ] {
         let text = std::fs::read_to_string(samples.join(file)).unwrap();
-        let mut world = World::default();
-        // IPSets need the NetConfig that is beside them.
-        if file.ends_with("ipset.yaml") {
-            let text = std::fs::read_to_string(samples.join("infra-operator/netconfig.yaml"));
-            world.write(documents(&text.unwrap()).remove(0)).unwrap();
-        }
-        for object in documents(&text) {
+        // All in one world, each operator in a namespace of its own, each control plane as well.
+        let namespace = file.rsplit_once('/').unwrap().0;
+        let control_plane = namespace == "openstack-operator";
+        let namespace =
+            if control_plane { file.replace(['/', '.', '_'], "-") } else { namespace.into() };
+        for mut object in documents(&text) {
+            if object::namespace(&object).is_empty() {
+                object::set_meta(&mut object, "namespace", namespace.as_str());
+            }
             world.write(object).unwrap_or_else(|error| panic!("{file}: {error}"));
         }
     }
@@ -297,9 +300,9 @@ fn an_advertisement_is_judged_when_the_policies_are_there() {
 #[test]
 fn kinds_that_are_written_often_have_only_their_own_rules() {
     let mut world = World::default();
-    world.write(pool("172.17.0.80-172.17.0.155")).unwrap();
+    world.write(pool("172.17.0.80-172.17.0.90")).unwrap();
     world.write(netconfig()).unwrap();
-    let wanted = json!({"name": "internalapi", "subnetName": "subnet1", "fixedIP": "172.17.0.150"});
+    let wanted = json!({"name": "internalapi", "subnetName": "subnet1", "fixedIP": "172.17.0.85"});
     let ipset = json!({"apiVersion": "network.openstack.org/v1beta1", "kind": "IPSet",
         "metadata": {"name": "edpm-0", "namespace": "openstack"}, "spec": {"networks": [wanted]}});
     assert_eq!(world.write(ipset).unwrap(), [""; 0]);
