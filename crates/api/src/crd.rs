@@ -20,7 +20,14 @@ use crate::network::{DNSData, DNSMasq, IPSet, NetConfig, Reservation};
 /// Properties whose `null` differs from absent.
 const NULLABLE: [&str; 1] = ["nodeSelector"];
 
-/// Every CRD, ready to be installed.
+/// Every CRD the embedded API serves: ours, and those that a real cluster has from their owners.
+pub fn all_crds() -> Vec<CustomResourceDefinition> {
+    let mut crds = crds();
+    crds.extend(crate::foreign::crds::crds());
+    crds
+}
+
+/// Every CRD that is ours to install, on any cluster.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         NetConfig::crd(),

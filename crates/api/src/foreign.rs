@@ -14,9 +14,13 @@
 //! | [`catalogue`] | which OpenStack service listens on which ports |
 //! | [`service`] | Service |
 //! | [`neutron`] | networks, subnets and ports as Neutron or its client print them |
+//! | `crds` | the CRDs of all of them, for the embedded API |
+//! | `alias` | the one misspelt field that is taken for the right one |
 
+mod alias;
 pub mod catalogue;
 pub mod cni;
+pub(crate) mod crds;
 pub mod metallb;
 pub mod neutron;
 pub mod nmstate;
@@ -25,4 +29,5 @@ mod read;
 pub mod service;
 pub mod whereabouts;
 
+pub use self::alias::OpenStackHooks;
 pub use self::read::{At, Node, Place, Trouble};

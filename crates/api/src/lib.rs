@@ -13,8 +13,9 @@
 //! | [`ledger`] | who holds which address of a segment |
 //! | [`defaults`] | what an installation may set for all objects |
 //!
-//! The CRDs come from [`crds`]. It finishes what the derive macro of kube produces (see there), so
-//! `CustomResourceExt::crd` alone is not what should be installed.
+//! The CRDs come from [`crds`]; [`all_crds`] has those of others, too. They finish what
+//! the derive macro of kube produces, so `CustomResourceExt::crd` alone is not what should be
+//! installed.
 //!
 //! ```
 //! let crds = landbridge_api::crds();
@@ -37,7 +38,7 @@ use landbridge_machinery::hooks::Hooks;
 
 pub use landbridge_addr::net;
 
-pub use self::crd::crds;
+pub use self::crd::{all_crds, crds};
 pub use self::defaults::Defaults;
 
 /// The rules of a kind, with built-in defaults; `None` for kinds without rules of their own.
@@ -49,6 +50,7 @@ pub fn hooks(group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
 pub fn hooks_with(defaults: &Defaults, group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
     match group {
         network::GROUP => network::hooks(defaults, kind),
+        group if foreign::openstack::is_group(group) => Some(Arc::new(foreign::OpenStackHooks)),
         _ => None,
     }
 }

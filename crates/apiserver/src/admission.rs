@@ -31,6 +31,7 @@ pub fn admit(call: &mut Call<'_>, object: &mut Value, old: Option<&Value>) -> Ap
     // Webhooks are not asked about status; the rules of built-in kinds always hold.
     let asked = call.target.subresource.is_none() || resource.hooks.webhook_name().is_none();
     if asked {
+        call.warnings.extend(resource.hooks.remark(&request, object));
         resource.hooks.mutate(&request, object).map_err(|error| wrap(call, error))?;
     }
     let mut errors = metadata::check(object, resource.strategy.names);

@@ -79,9 +79,11 @@ Examples:
 Examples:
   landbridge crds                                     look at them
   landbridge crds | kubectl apply --server-side -f -  install them in another cluster
+  landbridge crds --all                               with those of MetalLB, nmstate, CNI and OpenStack
 
-`landbridge up` installs them in the embedded API by itself.")]
-    Crds,
+`landbridge up` installs all of them in the embedded API by itself. A cluster has the others from
+their owners; installing ours over them would take fields away.")]
+    Crds(CrdsArgs),
     /// Print the completion script of a shell
     #[command(after_long_help = "\
 Examples:
@@ -89,6 +91,14 @@ Examples:
   landbridge completion zsh > ~/.zfunc/_landbridge
   landbridge completion fish > ~/.config/fish/completions/landbridge.fish")]
     Completion(CompletionArgs),
+}
+
+/// Arguments of `crds`.
+#[derive(Debug, Args)]
+pub struct CrdsArgs {
+    /// Also those of the foreign kinds that the embedded API serves
+    #[arg(long)]
+    pub all: bool,
 }
 
 const UP_HELP: &str = "\

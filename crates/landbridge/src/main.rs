@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Operator(args) => operator::run(&args, cli.log_level),
-        Command::Crds => crds::run(),
+        Command::Crds(args) => crds::run(&args),
         Command::Completion(args) => completion::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -200,12 +200,12 @@ async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
         .with_context(|| format!("cannot open the store in {}", state.store().display()))
 }
 
-/// Every kind of ours with its rules.
+/// Every kind of ours, and those of others that go with them, with their rules.
 fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
-    landbridge_api::crds()
+    landbridge_api::all_crds()
         .into_iter()
         .map(|crd| {
-            let hooks = landbridge_api::hooks(&crd.spec.group, &crd.spec.names.kind);
+            let hooks = landbridge_plan::hooks(&crd.spec.group, &crd.spec.names.kind);
             let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
             Ok(CustomKind { crd, hooks })
         })

@@ -54,6 +54,12 @@ pub struct Request<'a> {
 
 /// What a kind brings of its own. Every method has a neutral default.
 pub trait Hooks: Send + Sync {
+    /// Warns about the object as the client wrote it. Runs before [`Hooks::mutate`], for what that
+    /// will put right.
+    fn remark(&self, _request: &Request<'_>, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Fills in defaults that a schema cannot express. Runs before validation.
     fn mutate(&self, _request: &Request<'_>, _object: &mut Value) -> ApiResult<()> {
         Ok(())

@@ -55,12 +55,11 @@ impl Columns {
                 if declared.is_empty() {
                     cells.push(age(object, now).into());
                 }
-                cells.extend(declared.iter().map(|(column, path)| {
-                    // Upstream shows the first result only, however many there are.
-                    path.find(object)
-                        .first()
-                        .map_or(Value::Null, |found| cell::of(&column.kind, found, now))
-                }));
+                cells.extend(
+                    declared
+                        .iter()
+                        .map(|(column, path)| cell::of(&column.kind, &path.find(object), now)),
+                );
                 cells
             }
         }

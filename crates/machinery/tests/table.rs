@@ -120,7 +120,7 @@ fn declared_columns_follow_the_name() {
 fn cells_follow_the_type_of_the_column() {
     let object = json!({"v": {
         "text": "abc", "int": 3, "float": 3.9, "yes": true, "null": null,
-        "list": ["a", 1], "map": {"k": "v"},
+        "list": ["a", 1], "map": {"k": "v"}, "holes": [null, "b", null], "nulls": [null, null],
         "when": "2026-01-01T00:00:00Z", "empty": "",
     }});
     let cases = [
@@ -129,13 +129,17 @@ fn cells_follow_the_type_of_the_column() {
         ("string", ".v.yes", json!("true")),
         ("string", ".v.list", json!("[\"a\",1]")),
         ("string", ".v.map", json!("{\"k\":\"v\"}")),
-        ("string", ".v.list[*]", json!("a")),
+        ("string", ".v.list[*]", json!("a,1")),
+        ("string", ".v.list[:1]", json!("a")),
+        ("string", ".v.holes[*]", json!("b")),
+        ("string", ".v.nulls[*]", Value::Null),
         ("string", ".v.gone", Value::Null),
         ("string", ".v.null", Value::Null),
         ("string", ".v.when", json!("2026-01-01T00:00:00Z")),
         ("integer", ".v.int", json!(3)),
         ("integer", ".v.float", json!(3)),
         ("integer", ".v.text", Value::Null),
+        ("integer", ".v['int','float']", json!(3)),
         ("integer", ".v.gone", Value::Null),
         ("number", ".v.float", json!(3.9)),
         ("number", ".v.int", json!(3)),

@@ -11,6 +11,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | [`hooks`] | what of it is said when an object is written |
 //! | [`codes`] | the catalogue of rules, each with a page that explains it |
 //! | `facts` | what the sources say, with places, without judgement |
 //! | `wires` | which interfaces lead to the same wire |
@@ -32,6 +33,7 @@
 //! assert_eq!(report.plan.segments.len(), 1);
 //! ```
 
+mod admission;
 pub mod codes;
 mod facts;
 mod finding;
@@ -46,6 +48,7 @@ mod source;
 mod spelling;
 mod wires;
 
+pub use self::admission::hooks;
 pub use self::finding::{Finding, Severity, Subject};
 pub use self::plan::{Address, HandedOut, Plan, Segment, Size, SubnetPlan};
 pub use self::source::{ObjectRef, Options, Source};

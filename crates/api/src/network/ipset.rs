@@ -41,6 +41,13 @@ use crate::condition::Condition;
         description = "The addresses",
         json_path = ".status.reservations[*].address"
     ),
+    printcolumn(
+        name = "Networks",
+        type_ = "string",
+        description = "The networks of the addresses, in the same order",
+        json_path = ".status.reservations[*].network",
+        priority = 1
+    ),
     label("backup.openstack.org/restore", "true"),
     label("backup.openstack.org/category", "dataplane"),
     label("backup.openstack.org/restore-order", "40")

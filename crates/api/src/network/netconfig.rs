@@ -30,6 +30,33 @@ use crate::net::{Cidr, NotAVlan, VlanId};
     status = "NetConfigStatus",
     derive = "PartialEq",
     doc = "The networks of an environment: their prefixes, VLANs, gateways and the addresses that may be given to nodes. There is one per namespace.",
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        description = "Time since the server created the object",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(
+        name = "Networks",
+        type_ = "string",
+        description = "The networks",
+        json_path = ".spec.networks[*].name",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Prefixes",
+        type_ = "string",
+        description = "The prefixes of all subnets",
+        json_path = ".spec.networks[*].subnets[*].cidr",
+        priority = 1
+    ),
+    printcolumn(
+        name = "VLANs",
+        type_ = "string",
+        description = "The VLANs of all subnets that have one",
+        json_path = ".spec.networks[*].subnets[*].vlan",
+        priority = 1
+    ),
     label("backup.openstack.org/restore", "true"),
     label("backup.openstack.org/category", "dataplane"),
     label("backup.openstack.org/restore-order", "20")

@@ -3,12 +3,21 @@
 use std::path::Path;
 use std::{env, fs};
 
+use landbridge_machinery::field::FieldPath;
+use landbridge_machinery::schema::Schema;
 use serde_json::{Value, json};
 
 use crate::support::schema;
 
 fn crds() -> Vec<Value> {
     landbridge_api::crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect()
+}
+
+/// Those of others.
+fn foreign() -> Vec<Value> {
+    let ours = landbridge_api::crds().len();
+    let all = landbridge_api::all_crds();
+    all[ours..].iter().map(|crd| serde_json::to_value(crd).unwrap()).collect()
 }
 
 fn crd(kind: &str) -> Value {
@@ -24,30 +33,43 @@ fn at(kind: &str, pointer: &str) -> Value {
 
 #[test]
 fn files_are_up_to_date() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    snapshots("crds", "the types of this crate", &crds());
+}
+
+#[test]
+fn files_of_foreign_kinds_are_up_to_date() {
+    snapshots("crds/foreign", "src/foreign/crds.rs", &foreign());
+}
+
+/// Compares each definition with its file, and looks for files without a kind.
+fn snapshots(folder: &str, origin: &str, crds: &[Value]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let bless = env::var_os("LANDBRIDGE_BLESS").is_some();
     let mut names = Vec::new();
-    for crd in crds() {
+    for crd in crds {
         let name = format!("{}.yaml", crd["metadata"]["name"].as_str().unwrap());
         let text = format!(
-            "# Generated from the types of this crate; LANDBRIDGE_BLESS=1 cargo test -p landbridge-api\n{}",
-            serde_saphyr::to_string(&crd).unwrap()
+            "# Generated from {origin}; LANDBRIDGE_BLESS=1 cargo test -p landbridge-api\n{}",
+            serde_saphyr::to_string(crd).unwrap()
         );
         assert_eq!(
             serde_saphyr::from_str::<Value>(&text).unwrap(),
-            crd,
+            *crd,
             "{name} reads differently"
         );
         if bless {
-            fs::write(folder.join(&name), &text).unwrap();
+            fs::write(path.join(&name), &text).unwrap();
         }
-        let stored = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-        assert!(stored == text, "crds/{name} is out of date; run with LANDBRIDGE_BLESS=1");
+        let stored = fs::read_to_string(path.join(&name)).unwrap_or_default();
+        assert!(stored == text, "{folder}/{name} is out of date; run with LANDBRIDGE_BLESS=1");
         names.push(name);
     }
-    for entry in fs::read_dir(&folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(names.contains(&name), "crds/{name} belongs to no kind");
+    for entry in fs::read_dir(&path).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_file() {
+            assert!(names.contains(&name), "{folder}/{name} belongs to no kind");
+        }
     }
 }
 
@@ -123,8 +145,24 @@ fn columns() {
     let ready = ("Ready", ".status.conditions[0].status");
     let message = ("Message", ".status.conditions[0].message");
     let cases: [(&str, &[(&str, &str)]); 5] = [
-        ("NetConfig", &[]),
-        ("IPSet", &[ready, message, ("Reservation", ".status.reservations[*].address")]),
+        (
+            "NetConfig",
+            &[
+                ("Age", ".metadata.creationTimestamp"),
+                ("Networks", ".spec.networks[*].name"),
+                ("Prefixes", ".spec.networks[*].subnets[*].cidr"),
+                ("VLANs", ".spec.networks[*].subnets[*].vlan"),
+            ],
+        ),
+        (
+            "IPSet",
+            &[
+                ready,
+                message,
+                ("Reservation", ".status.reservations[*].address"),
+                ("Networks", ".status.reservations[*].network"),
+            ],
+        ),
         ("Reservation", &[("Reservation", ".spec.reservation")]),
         ("DNSMasq", &[ready, message]),
         ("DNSData", &[ready, message]),
@@ -138,6 +176,112 @@ fn columns() {
             .map(|column| (column["name"].as_str().unwrap(), column["jsonPath"].as_str().unwrap()))
             .collect();
         assert_eq!(columns, expected, "{kind}");
+    }
+}
+
+/// Kind, name of the CRD, short names, scope, versions (the stored one first), columns.
+type Foreign<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str], &'a [&'a str]);
+
+#[test]
+fn foreign_names_scopes_versions_and_columns_are_upstreams() {
+    let status: &[&str] = &["Status", "Message"];
+    let cases: [Foreign<'_>; 11] = [
+        (
+            "NetworkAttachmentDefinition",
+            "network-attachment-definitions.k8s.cni.cncf.io",
+            &["net-attach-def"],
+            "Namespaced",
+            &["v1"],
+            &[],
+        ),
+        ("IPPool", "ippools.whereabouts.cni.cncf.io", &[], "Namespaced", &["v1alpha1"], &[]),
+        (
+            "OverlappingRangeIPReservation",
+            "overlappingrangeipreservations.whereabouts.cni.cncf.io",
+            &[],
+            "Namespaced",
+            &["v1alpha1"],
+            &[],
+        ),
+        (
+            "NodeNetworkConfigurationPolicy",
+            "nodenetworkconfigurationpolicies.nmstate.io",
+            &["nncp"],
+            "Cluster",
+            &["v1", "v1beta1", "v1alpha1"],
+            &["Status", "Reason"],
+        ),
+        (
+            "NodeNetworkConfigurationEnactment",
+            "nodenetworkconfigurationenactments.nmstate.io",
+            &["nnce"],
+            "Cluster",
+            &["v1beta1", "v1alpha1"],
+            &["Status", "Status Age", "Reason"],
+        ),
+        (
+            "NodeNetworkState",
+            "nodenetworkstates.nmstate.io",
+            &["nns"],
+            "Cluster",
+            &["v1beta1", "v1alpha1"],
+            &[],
+        ),
+        (
+            "IPAddressPool",
+            "ipaddresspools.metallb.io",
+            &[],
+            "Namespaced",
+            &["v1beta1"],
+            &["Auto Assign", "Avoid Buggy IPs", "Addresses"],
+        ),
+        (
+            "L2Advertisement",
+            "l2advertisements.metallb.io",
+            &[],
+            "Namespaced",
+            &["v1beta1"],
+            &["IPAddressPools", "IPAddressPool Selectors", "Interfaces", "Node Selectors"],
+        ),
+        (
+            "OpenStackControlPlane",
+            "openstackcontrolplanes.core.openstack.org",
+            &["osctlplane", "osctlplanes", "oscp", "oscps"],
+            "Namespaced",
+            &["v1beta1"],
+            status,
+        ),
+        ("Glance", "glances.glance.openstack.org", &[], "Namespaced", &["v1beta1"], status),
+        ("Octavia", "octavias.octavia.openstack.org", &[], "Namespaced", &["v1beta1"], status),
+    ];
+    let texts = |list: &Value, field: &str| -> Vec<String> {
+        let list = list.as_array().into_iter().flatten();
+        let text =
+            |entry: &Value| if field.is_empty() { entry.clone() } else { entry[field].clone() };
+        list.map(|entry| text(entry).as_str().unwrap().to_owned()).collect()
+    };
+    let foreign = foreign();
+    assert_eq!(foreign.len(), cases.len());
+    for ((kind, name, short, scope, versions, columns), crd) in cases.iter().zip(&foreign) {
+        let spec = &crd["spec"];
+        assert_eq!(spec["names"]["kind"], *kind);
+        assert_eq!(crd["metadata"]["name"], *name);
+        assert_eq!(texts(&spec["names"]["shortNames"], ""), *short, "{kind}");
+        assert_eq!(spec["scope"], *scope, "{kind}");
+        assert_eq!(texts(&spec["versions"], "name"), *versions, "{kind}");
+        assert!(landbridge_api::crds().iter().all(|ours| ours.spec.names.kind != *kind));
+        for (i, version) in spec["versions"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(version["storage"], i == 0, "{kind}");
+            assert_eq!(version["deprecated"] == true, i > 0, "{kind}");
+            assert_eq!(texts(&version["additionalPrinterColumns"], "name"), *columns, "{kind}");
+            let schema = &version["schema"]["openAPIV3Schema"];
+            Schema::structural(schema, &FieldPath::root())
+                .unwrap_or_else(|e| panic!("{kind}: {e:?}"));
+        }
+        let without = ["k8s.cni.cncf.io", "whereabouts.cni.cncf.io"];
+        let group = spec["group"].as_str().unwrap();
+        let status = spec["versions"][0]["subresources"]["status"].is_object();
+        assert_eq!(status, !without.contains(&group), "{kind}");
     }
 }
 

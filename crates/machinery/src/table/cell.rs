@@ -1,12 +1,27 @@
-//! The value of a path as a cell, as upstream's table of custom resources converts it.
+//! What a path leads to as a cell, as upstream's table of custom resources converts it.
+//!
+//! Upstream shows the first result only, however many there are. Here a text column shows all of
+//! them, separated by commas: `.status.reservations[*].address` is meant that way.
 
 use jiff::Timestamp;
 use serde_json::{Number, Value};
 
 use super::age::since;
 
-/// The cell of a column of type `kind`; `null` when the value does not fit the type.
-pub(super) fn of(kind: &str, value: &Value, now: Timestamp) -> Value {
+/// The cell of a column of type `kind`; `null` when there is nothing that fits the type.
+pub(super) fn of(kind: &str, found: &[&Value], now: Timestamp) -> Value {
+    match (kind, found) {
+        (_, []) => Value::Null,
+        ("string", [_, _, ..]) => {
+            let texts: Vec<_> =
+                found.iter().filter(|value| !value.is_null()).map(|value| text(value)).collect();
+            if texts.is_empty() { Value::Null } else { texts.join(",").into() }
+        }
+        (_, [first, ..]) => one(kind, first, now),
+    }
+}
+
+fn one(kind: &str, value: &Value, now: Timestamp) -> Value {
     match (kind, value) {
         (_, Value::Null) => Value::Null,
         ("string", value) => text(value).into(),

@@ -1,0 +1,510 @@
+//! CRDs of the foreign kinds, for the embedded API.
+//!
+//! Names, scopes, versions, subresources and columns are upstream's, so that clients and manifests
+//! cannot tell the difference. Schemas hold the fields that matter here; where upstream has
+//! hundreds, unknown ones are kept as they are. A real cluster has these CRDs from their owners:
+//! [`crate::crds`] leaves them out.
+
+mod schema;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use self::schema::{
+    default, flag, free, int_or_string, integer, list, map, object, open, required, selector,
+    selectors, text, texts, time,
+};
+use super::{cni, metallb, nmstate, whereabouts};
+
+/// Every foreign kind that the embedded API serves.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    [cni(), whereabouts(), nmstate(), metallb(), openstack()]
+        .into_iter()
+        .flatten()
+        .map(Served::crd)
+        .collect()
+}
+
+/// One kind.
+struct Served {
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+    short: &'static [&'static str],
+    namespaced: bool,
+    /// The first one is stored; the others have the same schema and are on their way out.
+    versions: &'static [&'static str],
+    columns: Vec<CustomResourceColumnDefinition>,
+    status: bool,
+    schema: JSONSchemaProps,
+}
+
+impl Served {
+    fn crd(self) -> CustomResourceDefinition {
+        let versions = self.versions.iter().enumerate();
+        let versions = versions.map(|(i, name)| CustomResourceDefinitionVersion {
+            name: (*name).to_owned(),
+            served: true,
+            storage: i == 0,
+            deprecated: (i > 0).then_some(true),
+            additional_printer_columns: Some(self.columns.clone()).filter(|all| !all.is_empty()),
+            subresources: self.status.then(|| CustomResourceSubresources {
+                status: Some(CustomResourceSubresourceStatus(serde_json::json!({}))),
+                scale: None,
+            }),
+            schema: Some(CustomResourceValidation {
+                open_api_v3_schema: Some(self.schema.clone()),
+            }),
+            ..CustomResourceDefinitionVersion::default()
+        });
+        let short: Vec<String> = self.short.iter().map(|name| (*name).to_owned()).collect();
+        CustomResourceDefinition {
+            metadata: ObjectMeta {
+                name: Some(format!("{}.{}", self.plural, self.group)),
+                ..ObjectMeta::default()
+            },
+            spec: CustomResourceDefinitionSpec {
+                group: self.group.to_owned(),
+                names: CustomResourceDefinitionNames {
+                    kind: self.kind.to_owned(),
+                    list_kind: Some(format!("{}List", self.kind)),
+                    plural: self.plural.to_owned(),
+                    singular: Some(self.singular.to_owned()),
+                    short_names: Some(short).filter(|short| !short.is_empty()),
+                    ..CustomResourceDefinitionNames::default()
+                },
+                scope: if self.namespaced { "Namespaced" } else { "Cluster" }.to_owned(),
+                versions: versions.collect(),
+                ..CustomResourceDefinitionSpec::default()
+            },
+            status: None,
+        }
+    }
+}
+
+fn column(name: &str, kind: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: kind.to_owned(),
+        json_path: path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    }
+}
+
+fn cni() -> Vec<Served> {
+    let config = text("The CNI configuration, as JSON.");
+    vec![Served {
+        group: cni::GROUP,
+        kind: cni::KIND,
+        plural: "network-attachment-definitions",
+        singular: "network-attachment-definition",
+        short: &["net-attach-def"],
+        namespaced: true,
+        versions: &["v1"],
+        columns: Vec::new(),
+        status: false,
+        schema: object(
+            "How pods are attached to a further network.",
+            [("spec", object("The attachment.", [("config", config)]))],
+        ),
+    }]
+}
+
+fn whereabouts() -> Vec<Served> {
+    let allocation = object(
+        "Who holds the address.",
+        [
+            ("id", text("The container.")),
+            ("podref", text("The pod, as namespace/name.")),
+            ("ifname", text("The interface in the pod.")),
+        ],
+    );
+    let allocations = map("Holders by their offset from the start of the range.", allocation);
+    let pool = object(
+        "The record of one range.",
+        [("range", text("The prefix.")), ("allocations", allocations)],
+    );
+    let reservation = object(
+        "Who holds the address.",
+        [
+            ("containerid", text("The container.")),
+            ("podref", text("The pod, as namespace/name.")),
+            ("ifname", text("The interface in the pod.")),
+        ],
+    );
+    let kind = |kind, plural, singular, schema| Served {
+        group: whereabouts::GROUP,
+        kind,
+        plural,
+        singular,
+        short: &[],
+        namespaced: true,
+        versions: &["v1alpha1"],
+        columns: Vec::new(),
+        status: false,
+        schema,
+    };
+    vec![
+        kind(
+            whereabouts::KIND,
+            "ippools",
+            "ippool",
+            object(
+                "What whereabouts has given to whom, range by range.",
+                [("spec", required(&["allocations", "range"], pool))],
+            ),
+        ),
+        kind(
+            "OverlappingRangeIPReservation",
+            "overlappingrangeipreservations",
+            "overlappingrangeipreservation",
+            object(
+                "One address that whereabouts has given, over all ranges.",
+                [("spec", required(&["podref"], reservation))],
+            ),
+        ),
+    ]
+}
+
+/// Conditions as kubernetes-nmstate writes them.
+fn nmstate_conditions() -> JSONSchemaProps {
+    let condition = object(
+        "One aspect.",
+        [
+            ("type", text("Which aspect.")),
+            ("status", text("True, False or Unknown.")),
+            ("reason", text("Why, as one word.")),
+            ("message", text("Why, in words.")),
+            ("messageEncoded", text("Why, compressed.")),
+            ("lastHeartbeatTime", time("When it was last looked at.")),
+            // Upstream's spelling in one of the kinds.
+            ("lastHearbeatTime", time("When it was last looked at.")),
+            ("lastTransitionTime", time("When the status last changed.")),
+        ],
+    );
+    list("How it is doing.", required(&["status", "type"], condition))
+}
+
+fn nmstate() -> Vec<Served> {
+    const TRUE: &str = r#".status.conditions[?(@.status=="True")]"#;
+    let status = column("Status", "string", &format!("{TRUE}.type"));
+    let since = column("Status Age", "date", &format!("{TRUE}.lastTransitionTime"));
+    let reason = column("Reason", "string", &format!("{TRUE}.reason"));
+    let meta =
+        || object("About the state.", [("time", time("When.")), ("version", text("Which."))]);
+    let policy = object(
+        "What nodes shall look like.",
+        [
+            ("nodeSelector", map("Labels a node must have; none: every node.", text(""))),
+            ("capture", map("Named expressions over the state of the node.", text(""))),
+            ("desiredState", free("The state, in the words of nmstate.")),
+            ("maxUnavailable", int_or_string("How many nodes may be changed at once.")),
+        ],
+    );
+    let policy_status = object(
+        "How far the nodes are.",
+        [
+            ("conditions", nmstate_conditions()),
+            ("unavailableNodeCount", integer("Nodes that are being changed.")),
+            ("unavailableNodeCountMap", map("The same by generation.", integer(""))),
+            ("lastUnavailableNodeCountUpdate", time("When that was counted.")),
+        ],
+    );
+    let captured =
+        object("One captured state.", [("state", free("The state.")), ("metaInfo", meta())]);
+    let enactment_status = object(
+        "How far the node is.",
+        [
+            ("desiredState", free("The state, with captures filled in.")),
+            ("desiredStateMetaInfo", meta()),
+            ("capturedStates", map("What was captured.", captured)),
+            ("policyGeneration", integer("Which state of the policy this is about.")),
+            ("features", texts("What of nmstate is used.")),
+            ("retryCount", map("Tries by generation.", integer(""))),
+            ("conditions", nmstate_conditions()),
+        ],
+    );
+    let state_status = object(
+        "What the node looks like.",
+        [
+            ("currentState", free("The state, in the words of nmstate.")),
+            ("lastSuccessfulUpdateTime", time("When it was read.")),
+            ("handlerNmstateVersion", text("Version of nmstate.")),
+            ("hostNetworkManagerVersion", text("Version of NetworkManager on the node.")),
+            ("handlerNetworkManagerVersion", text("Version of NetworkManager in the handler.")),
+            ("conditions", nmstate_conditions()),
+        ],
+    );
+    let kind = |kind, plural, singular, short, versions, columns, schema| Served {
+        group: nmstate::GROUP,
+        kind,
+        plural,
+        singular,
+        short,
+        namespaced: false,
+        versions,
+        columns,
+        status: true,
+        schema,
+    };
+    vec![
+        kind(
+            nmstate::KIND,
+            "nodenetworkconfigurationpolicies",
+            "nodenetworkconfigurationpolicy",
+            &["nncp"],
+            &["v1", "v1beta1", "v1alpha1"],
+            vec![status.clone(), reason.clone()],
+            object(
+                "What the network interfaces of nodes shall look like.",
+                [("spec", policy), ("status", policy_status)],
+            ),
+        ),
+        kind(
+            "NodeNetworkConfigurationEnactment",
+            "nodenetworkconfigurationenactments",
+            "nodenetworkconfigurationenactment",
+            &["nnce"],
+            &["v1beta1", "v1alpha1"],
+            vec![status, since, reason],
+            open(object("How one policy is doing on one node.", [("status", enactment_status)])),
+        ),
+        kind(
+            "NodeNetworkState",
+            "nodenetworkstates",
+            "nodenetworkstate",
+            &["nns"],
+            &["v1beta1", "v1alpha1"],
+            Vec::new(),
+            object("What the network of a node looks like.", [("status", state_status)]),
+        ),
+    ]
+}
+
+fn metallb() -> Vec<Served> {
+    let allocation = object(
+        "Which Services may use the pool.",
+        [
+            ("priority", integer("Pools with a lower number are used first; 0 is last.")),
+            ("namespaces", texts("Namespaces of the Services.")),
+            ("namespaceSelectors", selectors("The same by label.")),
+            ("serviceSelectors", selectors("Labels of the Services.")),
+        ],
+    );
+    let pool = object(
+        "The addresses and who may use them.",
+        [
+            ("addresses", texts("Prefixes and ranges, for example 172.17.0.80-172.17.0.90.")),
+            ("autoAssign", default(true, flag("Whether Services get these without asking."))),
+            (
+                "avoidBuggyIPs",
+                default(false, flag("Whether addresses ending in .0 and .255 are left out.")),
+            ),
+            ("serviceAllocation", allocation),
+        ],
+    );
+    let pool_status = object(
+        "How full it is.",
+        [
+            ("assignedIPv4", integer("IPv4 addresses in use.")),
+            ("assignedIPv6", integer("IPv6 addresses in use.")),
+            ("availableIPv4", integer("IPv4 addresses left.")),
+            ("availableIPv6", integer("IPv6 addresses left.")),
+        ],
+    );
+    let preferred =
+        object("A wish.", [("weight", integer("1 to 100.")), ("preference", selector())]);
+    let advertisement = object(
+        "Which pools are announced where.",
+        [
+            ("ipAddressPools", texts("The pools by name; neither names nor selectors: all.")),
+            ("ipAddressPoolSelectors", selectors("The pools by label.")),
+            ("nodeSelectors", selectors("Nodes that may announce.")),
+            ("interfaces", texts("Interfaces to announce on; none: all.")),
+            ("serviceSelectors", selectors("Services this is about.")),
+            ("preferredNodeSelectors", list("Nodes that announce rather than others.", preferred)),
+        ],
+    );
+    let kind = |kind, plural, singular, columns, schema| Served {
+        group: metallb::GROUP,
+        kind,
+        plural,
+        singular,
+        short: &[],
+        namespaced: true,
+        versions: &["v1beta1"],
+        columns,
+        status: true,
+        schema,
+    };
+    let mut nodes = column("Node Selectors", "string", ".spec.nodeSelectors");
+    nodes.priority = Some(10);
+    vec![
+        kind(
+            "IPAddressPool",
+            "ipaddresspools",
+            "ipaddresspool",
+            vec![
+                column("Auto Assign", "boolean", ".spec.autoAssign"),
+                column("Avoid Buggy IPs", "boolean", ".spec.avoidBuggyIPs"),
+                column("Addresses", "string", ".spec.addresses"),
+            ],
+            required(
+                &["spec"],
+                object(
+                    "Addresses for Services of type LoadBalancer.",
+                    [("spec", required(&["addresses"], pool)), ("status", pool_status)],
+                ),
+            ),
+        ),
+        kind(
+            "L2Advertisement",
+            "l2advertisements",
+            "l2advertisement",
+            vec![
+                column("IPAddressPools", "string", ".spec.ipAddressPools"),
+                column("IPAddressPool Selectors", "string", ".spec.ipAddressPoolSelectors"),
+                column("Interfaces", "string", ".spec.interfaces"),
+                nodes,
+            ],
+            object(
+                "Where addresses of pools are announced by ARP and NDP.",
+                [("spec", advertisement), ("status", object("Nothing is reported.", []))],
+            ),
+        ),
+    ]
+}
+
+/// Sections of an OpenStackControlPlane, of both generations.
+const SECTIONS: [&str; 24] = [
+    "barbican",
+    "ceilometer",
+    "cinder",
+    "designate",
+    "dns",
+    "galera",
+    "glance",
+    "heat",
+    "horizon",
+    "ironic",
+    "keystone",
+    "manila",
+    "mariadb",
+    "memcached",
+    "neutron",
+    "nova",
+    "octavia",
+    "ovn",
+    "placement",
+    "rabbitmq",
+    "redis",
+    "swift",
+    "telemetry",
+    "watcher",
+];
+
+fn openstack() -> Vec<Served> {
+    let attachments = || texts("Names of NetworkAttachmentDefinitions in the same namespace.");
+    let endpoint = || {
+        object(
+            "One virtual address.",
+            [
+                ("endpoint", text("internal or public.")),
+                ("ipAddressPool", text("The pool it is taken from.")),
+                ("loadBalancerIPs", texts("The address itself, one per family.")),
+                ("sharedIP", flag("Whether other services may have the same address.")),
+                ("sharedIPKey", text("Who shares must have the same key.")),
+            ],
+        )
+    };
+    let component = |description: &str| {
+        open(object(
+            description,
+            [
+                ("networkAttachments", attachments()),
+                ("externalEndpoints", list("Virtual addresses, first generation.", endpoint())),
+            ],
+        ))
+    };
+    let mut sections = open(object(
+        "The services of the control plane.",
+        [
+            ("secret", text("The Secret with the passwords.")),
+            ("storageClass", text("Where volumes come from.")),
+        ],
+    ));
+    for name in SECTIONS {
+        let section = open(object(
+            &format!("The section of {name}."),
+            [("enabled", flag("Whether the service is wanted."))],
+        ));
+        sections.properties.get_or_insert_default().insert(name.to_owned(), section);
+    }
+    let glance = open(object(
+        "The image service.",
+        [
+            ("glanceAPIInternal", component("The internal API, first generation.")),
+            ("glanceAPIExternal", component("The public API, first generation.")),
+            ("glanceAPIs", map("The APIs by name, today.", component("One API."))),
+        ],
+    ));
+    let octavia = open(object(
+        "The load balancer service.",
+        [
+            ("octaviaAPI", component("The API.")),
+            ("octaviaHealthManager", component("Watches over the amphorae.")),
+            ("octaviaHousekeeping", component("Cleans up.")),
+            ("octaviaWorker", component("Makes the amphorae.")),
+            ("octaviaNetworkAttachment", text("The attachment of the management network.")),
+        ],
+    ));
+    let kind = |group, kind, plural, singular, short, spec, description: &str| Served {
+        group,
+        kind,
+        plural,
+        singular,
+        short,
+        namespaced: true,
+        versions: &["v1beta1"],
+        columns: vec![
+            column("Status", "string", ".status.conditions[0].status"),
+            column("Message", "string", ".status.conditions[0].message"),
+        ],
+        status: true,
+        schema: object(description, [("spec", spec), ("status", free("How it is doing."))]),
+    };
+    vec![
+        kind(
+            "core.openstack.org",
+            "OpenStackControlPlane",
+            "openstackcontrolplanes",
+            "openstackcontrolplane",
+            &["osctlplane", "osctlplanes", "oscp", "oscps"],
+            sections,
+            "A whole OpenStack control plane.",
+        ),
+        kind(
+            "glance.openstack.org",
+            "Glance",
+            "glances",
+            "glance",
+            &[],
+            glance,
+            "The image service of an OpenStack control plane.",
+        ),
+        kind(
+            "octavia.openstack.org",
+            "Octavia",
+            "octavias",
+            "octavia",
+            &[],
+            octavia,
+            "The load balancer service of an OpenStack control plane.",
+        ),
+    ]
+}
