@@ -21,7 +21,7 @@ pub const GROUP: &str = "landbridge.dev";
 pub const VERSION: &str = "v1alpha1";
 
 /// Addresses one object keeps: small enough to swap in a moment, large enough to swap many at once.
-const BITS: u32 = 8;
+const BITS: u32 = 6;
 
 /// The claims on one block of addresses.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -119,8 +119,8 @@ pub fn block_prefix(base: IpAddr) -> String {
     format!("{base}/{}", width - BITS)
 }
 
-/// Name of the object that keeps the block: `vlan-20.172.17.0.0`,
-/// `vlan-20.fd00-bbbb-0-0-0-0-0-0`.
+/// Name of the object that keeps the block: `vlan-20.172.17.0.64`,
+/// `vlan-20.fd00-bbbb-0-0-0-0-0-40`.
 pub fn block_name(segment: &str, base: IpAddr) -> String {
     match base {
         IpAddr::V4(a) => format!("{segment}.{a}"),
@@ -138,9 +138,9 @@ mod tests {
     #[test]
     fn blocks_have_names() {
         let cases = [
-            ("172.17.0.100", "172.17.0.0/24", "vlan-20.172.17.0.0"),
-            ("10.0.1.0", "10.0.1.0/24", "vlan-20.10.0.1.0"),
-            ("fd00:bbbb::1:2ff", "fd00:bbbb::1:200/120", "vlan-20.fd00-bbbb-0-0-0-0-1-200"),
+            ("172.17.0.100", "172.17.0.64/26", "vlan-20.172.17.0.64"),
+            ("10.0.1.0", "10.0.1.0/26", "vlan-20.10.0.1.0"),
+            ("fd00:bbbb::1:2ff", "fd00:bbbb::1:2c0/122", "vlan-20.fd00-bbbb-0-0-0-0-1-2c0"),
         ];
         for (address, prefix, name) in cases {
             let base = block_of(address.parse().unwrap());

@@ -26,7 +26,7 @@ given() {
     # The record, in the form the OpenStack operators know.
     same "172.18.0.100 compute-0 subnet1" ka get reservation compute-0 -o 'jsonpath={.spec.reservation.storage.address} {.spec.ipSetRef.name} {.metadata.labels.ipam\.network\.openstack\.org/storage}'
     # The ledger.
-    has "re:example-vlan-21\.172\.18\.0\.0 example-vlan-21 172\.18\.0\.0/24" kc get addressblocks
+    has "re:example-vlan-21\.172\.18\.0\.64 example-vlan-21 172\.18\.0\.64/26" kc get addressblocks
 }
 t "addresses: given in order, recorded, in the ledger" given
 

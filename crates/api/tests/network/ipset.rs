@@ -171,7 +171,7 @@ fn what_is_pointed_out() {
         "172.17.0.150": claim("edpm-compute-1", false),
         "172.17.0.151": claim("edpm-compute-0", false),
     });
-    let held = block("net-internalapi", "172.17.0.0", &claims);
+    let held = block("net-internalapi", "172.17.0.128", &claims);
     let cases: &[(&str, Change, &[&str])] = &[
         (
             "held by another",
@@ -207,7 +207,7 @@ fn what_is_pointed_out() {
 fn one_address_is_not_fixed_for_two() {
     let held = block(
         "net-internalapi",
-        "172.17.0.0",
+        "172.17.0.128",
         &json!({"172.17.0.150": claim("edpm-compute-1", true)}),
     );
     let holder = changed(&good(), |o| o["metadata"]["name"] = "edpm-compute-1".into());

@@ -30,7 +30,7 @@ fn addresses_have_to_be_addresses() {
 #[test]
 fn what_is_pointed_out() {
     let claims = json!({"192.168.122.100": claim("edpm-compute-1", false)});
-    let block = block("net-ctlplane", "192.168.122.0", &claims);
+    let block = block("net-ctlplane", "192.168.122.64", &claims);
     let world = World::with([netconfig(), block]);
     let expected = "spec.reservation[CtlPlane].address: 192.168.122.100 already reserved for IPSet openstack/edpm-compute-1";
     assert_eq!(world.create(&good()), Ok(vec![expected.to_owned()]));

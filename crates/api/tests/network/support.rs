@@ -173,7 +173,7 @@ pub fn block(segment: &str, base: &str, claims: &Value) -> Value {
     json!({
         "apiVersion": "landbridge.dev/v1alpha1", "kind": "AddressBlock",
         "metadata": {"name": format!("{segment}.{base}")},
-        "spec": {"segment": segment, "block": format!("{base}/24"), "claims": claims},
+        "spec": {"segment": segment, "block": format!("{base}/26"), "claims": claims},
     })
 }
 

@@ -197,10 +197,10 @@ fn a_successor_of_the_same_name_keeps_what_it_was_given_meanwhile() {
     };
     let spec = AddressBlockSpec {
         segment: "vlan-20".to_owned(),
-        block: "172.17.0.0/24".to_owned(),
+        block: "172.17.0.64/26".to_owned(),
         claims: BTreeMap::from([("172.17.0.100".parse().unwrap(), claim)]),
     };
-    site.server.create(AddressBlock::new("vlan-20.172.17.0.0", spec)).unwrap();
+    site.server.create(AddressBlock::new("vlan-20.172.17.0.64", spec)).unwrap();
     // One controller has asked whether the holder is gone, and the answer is on its way.
     let mut late = Operator::start(&site.server);
     let (mut chance, now) = (Chance::new(1), Timestamp::UNIX_EPOCH);
@@ -215,6 +215,6 @@ fn a_successor_of_the_same_name_keeps_what_it_was_given_meanwhile() {
     assert!(late.travel(&mut site.server, &mut chance, now));
     late.act(now, usize::MAX);
     while late.travel(&mut site.server, &mut chance, now) {}
-    let block = site.server.get::<AddressBlock>("", "vlan-20.172.17.0.0").unwrap();
+    let block = site.server.get::<AddressBlock>("", "vlan-20.172.17.0.64").unwrap();
     assert_eq!(block.spec.claims.len(), 1, "not freed");
 }
