@@ -67,6 +67,9 @@ rules! {
     /// Problems past the number that is reported for one file.
     MORE = "LB814", "more problems than are shown",
         "Only the first thousand problems of a file are shown. They usually have one cause; mend the first and look again.";
+    /// `metadata.name: 7`
+    NAME = "LB815", "a name is not a text",
+        "YAML takes some words for something else than text: `n`, `no`, `on` and `off` are yes or no, `1e3` and `007` are numbers. API servers refuse a name that is no text. Put it in quotes.";
     /// A text without manifests.
     PROSE = "LB820", "a text, not a manifest",
         "The file reads like prose. Feed the manifests themselves (YAML or JSON), or a Markdown file that holds them in fenced blocks.";
@@ -91,6 +94,9 @@ rules! {
     /// No complete manifest in a text with blocks.
     NO_MANIFEST = "LB827", "no complete manifest in a text",
         "The text has fenced blocks, but none of them is a complete manifest, so there is nothing to check or plan.";
+    /// A file for another program.
+    OTHER_FILE = "LB828", "a file that is not a Kubernetes manifest",
+        "The file is meant for another program (os-net-config, Kustomize, Helm) and has no apiVersion and kind, so it was left alone. Nothing has to be done.";
 }
 
 #[cfg(test)]
