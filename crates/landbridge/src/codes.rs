@@ -16,9 +16,9 @@ pub fn all() -> impl Iterator<Item = Rule> {
     let input = Rule {
         code: UNREADABLE,
         title: "an input cannot be read",
-        explanation: "The path does not exist, may not be read, or holds no manifest. In a directory, files that end in\n\
-            .yaml, .yml or .json are read, in directories below it, too; any other file can be named itself, and\n\
-            - stands for standard input. Nothing that was not read is called right.\n\n\
+        explanation: "The path does not exist, may not be read, or holds no manifest. In a directory, files that end in \
+            .yaml, .yml or .json are read, in directories below it, too; any other file can be named itself, and \
+            - stands for standard input. What was not read is never called right.\n\n\
             Remedy: correct the path, or what should have written to it.",
     };
     planned.chain(std::iter::once(input)).chain(RULES.iter().copied())

@@ -14,7 +14,7 @@ use landbridge_manifest::{Diagnostic, Label, Options, Severity, Sources, Summary
 use landbridge_plan::{Plan, Source};
 
 pub use self::inputs::Inputs;
-use crate::codes::UNREADABLE;
+use crate::codes::{self, UNREADABLE};
 
 /// Everything known about a set of manifests.
 pub struct Manifests {
@@ -69,6 +69,9 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
     for fragment in &fragments {
         let found = landbridge_plan::misspelt(fragment.value());
         diagnostics.extend(report::diagnostics(&found, std::slice::from_ref(fragment)));
+    }
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.help.is_none()) {
+        diagnostic.help = codes::remedy(diagnostic.code);
     }
     landbridge_manifest::diagnostic::sort(&mut diagnostics);
     diagnostics.dedup();

@@ -3,8 +3,6 @@
 use landbridge_manifest::{Diagnostic, Document, Label, Path, Severity};
 use landbridge_plan::{Finding, Subject};
 
-use crate::codes;
-
 /// What an object lacks is no news about one that leaves parts out.
 const ABOUT_WHOLE_OBJECTS: [&str; 2] = ["LB001", "LB002"];
 
@@ -38,9 +36,7 @@ fn diagnostic(finding: &Finding, documents: &[Document]) -> Diagnostic {
             diagnostic = diagnostic.with_label(label);
         }
     }
-    diagnostic.help = Some(finding.help.clone())
-        .filter(|help| !help.is_empty())
-        .or_else(|| codes::remedy(finding.code));
+    diagnostic.help = Some(finding.help.clone()).filter(|help| !help.is_empty());
     diagnostic
 }
 
