@@ -1,16 +1,18 @@
 //! `landbridge check`: do these manifests fit together?
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use landbridge::codes;
+use landbridge::manifests::{Inputs, examine};
 use landbridge_manifest::Severity;
 use landbridge_manifest::render::{self, About, Human};
 use landbridge_manifest::rules::Rule;
 
 use crate::args::{CheckArgs, CheckFormat};
-use crate::manifests::{Inputs, examine};
 use crate::progress::is_colourful;
-use crate::{explain, version};
+use crate::version;
 
 /// Something does not fit.
 const ERRORS: u8 = 1;
@@ -27,12 +29,15 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             let color = is_colourful(&std::io::stdout());
             let human = Human { color, ..Human::default() };
             render::human(&mut text, &found.diagnostics, &found.sources, &found.summary, human)?;
+            if let Some(worst) = found.diagnostics.iter().min_by_key(|found| found.severity) {
+                writeln!(text, "`landbridge explain {}` says more about a code", worst.code)?;
+            }
         }
         CheckFormat::Json => {
             render::json(&mut text, &found.diagnostics, &found.sources, &found.summary)?;
         }
         CheckFormat::Sarif => {
-            let rules: Vec<Rule> = explain::all().collect();
+            let rules: Vec<Rule> = codes::all().collect();
             let about = About {
                 name: "landbridge",
                 version: version::SHORT,

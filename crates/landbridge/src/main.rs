@@ -12,7 +12,6 @@ mod down;
 mod explain;
 mod listen;
 mod log;
-mod manifests;
 mod operator;
 mod plan;
 mod process;

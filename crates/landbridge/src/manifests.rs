@@ -2,17 +2,19 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`inputs`] | which files are meant, and their bytes |
-//! | [`report`] | findings of the plan as diagnostics that point into the files |
+//! | `inputs` | which files are meant, and their bytes |
+//! | `looks` | what a document is that does not say so |
+//! | `report` | findings of the plan as diagnostics that point into the files |
 
 mod inputs;
+mod looks;
 mod report;
 
-use landbridge_manifest::{Diagnostic, Document, Options, Severity, Sources, Summary, read};
+use landbridge_manifest::{Diagnostic, Label, Options, Severity, Sources, Summary, read, rules};
 use landbridge_plan::{Plan, Source};
-use serde_json::Value;
 
-pub use self::inputs::{Inputs, UNREADABLE};
+pub use self::inputs::Inputs;
+use crate::codes::{self, UNREADABLE};
 
 /// Everything known about a set of manifests.
 pub struct Manifests {
@@ -28,12 +30,20 @@ pub struct Manifests {
     pub unread: bool,
 }
 
+/// Errors in what was read all the same.
+const READ_ALL_THE_SAME: [&str; 2] = [rules::REPEATED_KEY, rules::NAME];
+
 /// Reads and judges them.
 pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests {
     let mut sources = Sources::new();
     let mut diagnostics: Vec<Diagnostic> = inputs.problems.clone();
     let (mut documents, mut fragments) = (Vec::new(), Vec::new());
-    let lent = Options { infer: Some(&api_version_of), guess: Some(&guess), ..Options::default() };
+    let lent = Options {
+        infer: Some(&looks::api_version_of),
+        guess: Some(&looks::guess),
+        known: Some(&looks::known),
+        ..Options::default()
+    };
     for (name, bytes) in &inputs.files {
         let reading = read(name, bytes, &lent);
         sources.add(reading.source);
@@ -41,14 +51,27 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
         fragments.extend(reading.fragments);
         diagnostics.extend(reading.problems);
     }
-    let unread = diagnostics.iter().any(|problem| problem.severity == Severity::Error);
-    let given: Vec<Source<'_>> =
-        documents.iter().enumerate().map(|(id, doc)| Source::new(id, doc.value())).collect();
+    let is_unread = |problem: &Diagnostic| {
+        problem.severity == Severity::Error && !READ_ALL_THE_SAME.contains(&problem.code)
+    };
+    let mut unread = diagnostics.iter().any(is_unread);
+    if documents.is_empty() && !unread {
+        diagnostics.push(nothing(inputs));
+        unread = true;
+    }
+    let given: Vec<Source<'_>> = documents
+        .iter()
+        .enumerate()
+        .map(|(id, document)| Source::new(id, document.value()).partial(document.elided))
+        .collect();
     let found = landbridge_plan::check(&given, options);
     diagnostics.extend(report::diagnostics(&found.findings, &documents));
     for fragment in &fragments {
         let found = landbridge_plan::misspelt(fragment.value());
         diagnostics.extend(report::diagnostics(&found, std::slice::from_ref(fragment)));
+    }
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.help.is_none()) {
+        diagnostic.help = codes::remedy(diagnostic.code);
     }
     landbridge_manifest::diagnostic::sort(&mut diagnostics);
     diagnostics.dedup();
@@ -56,41 +79,11 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
     Manifests { sources, diagnostics, plan: found.plan, summary, unread }
 }
 
-/// The apiVersion of kinds that have only one, for documents that forget theirs.
-fn api_version_of(kind: &str) -> Option<String> {
-    let crd = landbridge_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
-    let version = crd.spec.versions.iter().find(|version| version.storage)?;
-    Some(format!("{}/{}", crd.spec.group, version.name))
-}
-
-/// What a document without a kind looks like, by the fields it has.
-fn guess(value: &Value) -> Option<String> {
-    const LOOKS: [(&[&str], &str); 10] = [
-        (&["spec", "networks"], "a NetConfig or an IPSet"),
-        (&["desiredState"], "the spec of a NodeNetworkConfigurationPolicy"),
-        (&["networks"], "the spec of a NetConfig or an IPSet"),
-        (&["networkAttachments"], "part of the spec of an OpenStack service"),
-        (&["networkAttachents"], "part of the spec of an OpenStack service"),
-        (&["externalEndpoints"], "part of the spec of an OpenStack service"),
-        (&["rabbitmq", "templates"], "part of the spec of an OpenStackControlPlane"),
-        (&["network_config"], "a file for os-net-config"),
-        (&["cniVersion"], "the config of a NetworkAttachmentDefinition"),
-        (&["addresses"], "the spec of an IPAddressPool"),
-    ];
-    let has = |path: &[&str]| {
-        let mut at = value;
-        path.iter().all(|key| match at.get(key) {
-            Some(below) => {
-                at = below;
-                true
-            }
-            None => false,
-        })
-    };
-    LOOKS.iter().find(|(path, _)| has(path)).map(|(_, looks)| (*looks).to_owned())
-}
-
-/// Whether parts of the document are left out, so that nothing in it can be called missing.
-fn is_partial(document: &Document) -> bool {
-    document.elided
+/// No object in all of the inputs: whoever pipes the output of a command that failed must not be
+/// told that all is well.
+fn nothing(inputs: &Inputs) -> Diagnostic {
+    let file = inputs.files.first().map_or("", |(name, _)| name.as_str());
+    Diagnostic::error(UNREADABLE, "nothing was checked: there is no object in what was given")
+        .with_label(Label::whole(file))
+        .with_help("an object has apiVersion, kind and metadata")
 }

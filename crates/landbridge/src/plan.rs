@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use landbridge::manifests::{Inputs, examine};
 use landbridge_manifest::Severity;
 use landbridge_manifest::render::{self, Human};
 
 use crate::args::{Output, PlanArgs};
 use crate::check::print;
-use crate::manifests::{Inputs, examine};
 use crate::progress::is_colourful;
 
 /// Some of it could not be read.
@@ -34,8 +34,10 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(UNREAD));
     }
     let errors = found.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
-    if errors > 0 {
-        eprintln!("{errors} contradictions in this plan; `landbridge check` says which");
+    match errors {
+        0 => {}
+        1 => eprintln!("1 contradiction in this plan; `landbridge check` says which"),
+        more => eprintln!("{more} contradictions in this plan; `landbridge check` says which"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -33,6 +33,8 @@ pub struct Document {
     pub elided: bool,
     /// Whether its apiVersion is not written but inferred.
     pub inferred: bool,
+    /// What it is called, if it is no object of an API but of use all the same.
+    pub called: Option<String>,
 }
 
 impl Document {
@@ -78,6 +80,12 @@ impl Document {
 
     /// What diagnostics call it: `NetConfig openstack/netconfig`.
     pub fn title(&self) -> String {
+        if let Some(name) = &self.called {
+            return name.clone();
+        }
+        if self.kind().is_empty() {
+            return "a fragment".to_owned();
+        }
         match (self.namespace(), self.name()) {
             (Some(namespace), Some(name)) => format!("{} {namespace}/{name}", self.kind()),
             (None, Some(name)) => format!("{} {name}", self.kind()),

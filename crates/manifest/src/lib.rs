@@ -63,7 +63,7 @@ pub use document::{Document, Origin};
 pub use limits::Limits;
 pub use node::{Entry, Node, Shape, Style};
 pub use path::{Path, Segment};
-pub use read::{Guess, Infer, Options, Reading, read};
+pub use read::{Guess, Infer, Known, Options, Reading, Stranger, read};
 pub use render::{Sources, Summary};
 pub use rules::Rule;
 pub use source::{Source, Span};

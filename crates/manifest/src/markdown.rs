@@ -11,7 +11,7 @@ mod judge;
 use crate::{
     Diagnostic, Label, Severity,
     failure::{Failure, Piece},
-    read::{Context, Reader, has_extension},
+    read::{Context, Reader, has_extension, in_lines},
     rules,
 };
 
@@ -28,6 +28,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, blocks: &[Block]) {
     for block in blocks {
         read_block(reader, block);
     }
+    gather(&mut reader.problems);
     if reader.documents.is_empty() {
         let count = blocks.len();
         let fenced = if count == 1 {
@@ -46,6 +47,46 @@ pub(crate) fn read(reader: &mut Reader<'_>, blocks: &[Block]) {
                 .with_help("the notes say for each block what it is; a complete manifest has apiVersion, kind and metadata"),
         );
     }
+}
+
+/// Blocks that are of no interest for the same reason are one note: a text may be full of them, and
+/// what matters would be lost between.
+fn gather(problems: &mut Vec<Diagnostic>) {
+    const SHOWN: usize = 3;
+    const LISTED: usize = 8;
+    let dull = [rules::OUTPUT, rules::SCHEMA, rules::COMMANDS, rules::OTHER_BLOCK];
+    let mut groups: Vec<(Diagnostic, Vec<Label>)> = Vec::new();
+    let mut rest = Vec::new();
+    for mut problem in problems.drain(..) {
+        let known = groups
+            .iter_mut()
+            .find(|(first, _)| first.code == problem.code && first.message == problem.message);
+        match known {
+            _ if !dull.contains(&problem.code) => rest.push(problem),
+            Some((_, others)) => others.append(&mut problem.labels),
+            None => groups.push((problem, Vec::new())),
+        }
+    }
+    for (mut first, others) in groups {
+        if !others.is_empty() {
+            let all = first.labels.iter().chain(&others);
+            let lines: Vec<u32> = all.filter_map(|label| Some(label.span?.line)).collect();
+            let place = match lines.as_slice() {
+                [line, ..] if lines.len() > LISTED => format!("from line {line} on"),
+                _ => format!("in {}", in_lines(lines.iter().copied())),
+            };
+            first.message = format!("{} blocks {place}: {}", others.len() + 1, first.message);
+            let shown = others.into_iter().take(SHOWN);
+            let text = "and this".to_owned();
+            first.labels.extend(shown.map(|label| Label {
+                primary: false,
+                text: text.clone(),
+                ..label
+            }));
+        }
+        rest.push(first);
+    }
+    *problems = rest;
 }
 
 fn read_block(reader: &mut Reader<'_>, block: &Block) {

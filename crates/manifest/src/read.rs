@@ -26,6 +26,18 @@ pub type Infer<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// From a value to what it looks like.
 pub type Guess<'a> = &'a dyn Fn(&Value) -> Option<String>;
 
+/// From a value without apiVersion and kind to what it is after all.
+pub type Known<'a> = &'a dyn Fn(&Value) -> Option<Stranger>;
+
+/// A document that is no object of an API, and that the caller knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stranger {
+    /// Of use: it becomes a document that diagnostics call by this name.
+    Useful(String),
+    /// Meant for others, such as `a file for os-net-config`: left alone, with a note.
+    Other(String),
+}
+
 /// What the caller lends to [`read`].
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
@@ -37,6 +49,8 @@ pub struct Options<'a> {
     /// What a document without apiVersion and kind looks like, to end the sentence "looks like …":
     /// `part of the spec of a NetConfig`, `a file for os-net-config`.
     pub guess: Option<Guess<'a>>,
+    /// Files (not blocks of a text) that have no apiVersion and kind and are all right that way.
+    pub known: Option<Known<'a>>,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -284,13 +298,7 @@ impl<'a> Reader<'a> {
             Context::File => Severity::Error,
             Context::Block { .. } => Severity::Warning,
         };
-        let lines: Vec<String> = places.iter().map(|place| place.line.to_string()).collect();
-        let lines = match lines.as_slice() {
-            [] => String::new(),
-            [one] => format!("line {one}"),
-            [first, ..] if lines.len() > 8 => format!("{} lines from {first} on", lines.len()),
-            [all @ .., last] => format!("lines {} and {last}", all.join(", ")),
-        };
+        let lines = in_lines(places.iter().map(|place| place.line));
         let mut failure = Failure::new(
             rules::ELISION,
             *first,
@@ -303,6 +311,17 @@ impl<'a> Reader<'a> {
             failure = failure.related(*place, "and here");
         }
         self.fail(failure);
+    }
+}
+
+/// `lines 3, 7 and 12`
+pub(crate) fn in_lines(lines: impl Iterator<Item = u32>) -> String {
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    match lines.as_slice() {
+        [] => String::new(),
+        [one] => format!("line {one}"),
+        [first, ..] if lines.len() > 8 => format!("{} lines from {first} on", lines.len()),
+        [all @ .., last] => format!("lines {} and {last}", all.join(", ")),
     }
 }
 

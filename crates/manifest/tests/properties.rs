@@ -98,7 +98,7 @@ fn read_small(name: &str, bytes: &[u8]) -> Reading {
     let limits = Limits { bytes: 1 << 16, depth: 20, nodes: 2000, alias_nodes: 500 };
     let infer = |kind: &str| (kind.len() > 3).then(|| "v1".to_owned());
     let guess = |_: &Value| Some("something".to_owned());
-    read(name, bytes, &Options { limits, infer: Some(&infer), guess: Some(&guess) })
+    read(name, bytes, &Options { limits, infer: Some(&infer), guess: Some(&guess), known: None })
 }
 
 /// Pieces that YAML, JSON and Markdown are made of, in no order.

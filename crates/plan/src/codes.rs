@@ -156,6 +156,22 @@ Example: pool internalapi 172.17.0.80-172.17.0.90 announced on enp6s0.21, the st
 172.18.0.0/24.
 Remedy: name the interface of the pool's own network."
 
+HOST_ADDRESS "LB206" Warning "a host name and its address belong to different networks"
+"The second part of a host name is the name of a network, but the address is not in that network's
+prefix. Whoever looks the name up is sent to another network.
+
+Example: edpm-compute-0.tenant has the address 172.19.0.100, network tenant is 172.20.0.0/24.
+Remedy: correct the address, or the prefix of the network."
+
+STATUS "LB207" Warning "the status of an IPSet and the NetConfig disagree"
+"The status of an IPSet repeats prefix, VLAN, MTU and gateway of its networks, and nodes are set up
+from it. When it says something else than the NetConfig, the NetConfig was changed after nodes were
+set up, or the status was not written by a controller that follows it.
+
+Example: the status says mtu 1500 on network tenant, the NetConfig says 9000.
+Remedy: when the NetConfig is right, let the status be written again and set the nodes up anew;
+otherwise correct the NetConfig."
+
 NO_POOL "LB301" Error "a service asks for a pool that does not exist"
 "MetalLB gives no address to a Service that names an unknown pool; it stays pending, and the
 operators that wait for it wait with it.

@@ -14,7 +14,7 @@ use landbridge_api::foreign::cni::NetConf;
 use landbridge_api::foreign::metallb::{L2Advertisement, Wish};
 use landbridge_api::foreign::neutron;
 use landbridge_api::foreign::nmstate::NodePolicy;
-use landbridge_api::foreign::{At, Place};
+use landbridge_api::foreign::{At, Node, Place};
 use landbridge_api::net::{Cidr, Range};
 
 pub(crate) use self::gather::gather;
@@ -112,6 +112,8 @@ pub(crate) struct Held<'a> {
     pub address: IpAddr,
     /// Whether it was asked for in particular, not given.
     pub fixed: bool,
+    /// What a status says about the network beside the address.
+    pub given: Option<Node<'a>>,
 }
 
 /// An address whereabouts gave to a pod.
@@ -128,7 +130,8 @@ pub(crate) struct PodAddress<'a> {
 pub(crate) struct HostNames<'a> {
     pub source: usize,
     pub namespace: &'a str,
-    pub names: Vec<At<&'a str>>,
+    /// Each with its address, if that is one.
+    pub names: Vec<(At<&'a str>, Option<At<IpAddr>>)>,
 }
 
 /// Everything.

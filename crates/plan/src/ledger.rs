@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use landbridge_addr::{RangeIndex, RangeSet};
+use landbridge_api::foreign::Place;
+use landbridge_api::foreign::cni::IpamRange;
 use landbridge_api::net::Range;
+use serde_json::Value;
 
 use crate::facts::Facts;
 use crate::finding::Mark;
@@ -141,6 +144,8 @@ impl Ledger {
         for (attachment, segment) in facts.attachments.iter().zip(&segments.attachments) {
             let (source, segment) = (attachment.source, *segment);
             let label = sources[source].object.to_string();
+            let config = sources[source].value["spec"]["config"].as_str().unwrap_or_default();
+            let config: Value = serde_json::from_str(config).unwrap_or_default();
             for range in &attachment.conf.ipam.ranges {
                 let exclude: RangeSet = range.exclude.iter().copied().collect();
                 let pieces: Vec<Range> = exclude.gaps(range.range).collect();
@@ -155,7 +160,7 @@ impl Ledger {
                     owner: Owner::Attachment,
                     source,
                     segment,
-                    mark: Mark::new(source, &range.place.child("range")),
+                    mark: Mark::new(source, &start_of(range, &config)),
                     range: range.range,
                     pieces,
                     label: label.clone(),
@@ -329,6 +334,18 @@ impl Ledger {
             }
         }
     }
+}
+
+/// Where a range of whereabouts begins: at `range_start`, when there is one that counts.
+fn start_of(range: &IpamRange, config: &Value) -> Place {
+    let start = range.place.child("range_start");
+    let pointer = start
+        .inner
+        .as_ref()
+        .map(|path| format!("/{}", path.as_str().replace(['.', '['], "/").replace(']', "")));
+    let written = pointer.is_some_and(|pointer| config.pointer(&pointer).is_some());
+    let ignored = range.ignored.iter().any(|bound| bound.place == start);
+    if written && !ignored { start } else { range.place.child("range") }
 }
 
 fn one_of<'a>(name: &'a str, id: &'a str) -> &'a str {

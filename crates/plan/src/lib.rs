@@ -45,8 +45,12 @@ mod rules;
 pub mod sample;
 mod segments;
 mod source;
-mod spelling;
 mod wires;
+
+/// Words that are almost right.
+mod spelling {
+    pub(crate) use landbridge_manifest::didyoumean as meant;
+}
 
 pub use self::admission::hooks;
 pub use self::finding::{Finding, Severity, Subject};

@@ -4,6 +4,7 @@ mod addresses;
 mod admission;
 mod attachments;
 mod fields;
+mod given;
 mod mtu;
 mod names;
 mod overlap;
@@ -20,6 +21,9 @@ use crate::ledger::Ledger;
 use crate::segments::Segments;
 use crate::source::Options;
 use crate::wires::Wires;
+
+/// So many places of one finding are shown; who has more of them knows where to look.
+const MOST_PLACES: usize = 5;
 
 /// All that rules may look at.
 pub(crate) struct View<'v, 'a> {
@@ -46,5 +50,6 @@ pub(crate) fn run<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>) -> Vec<Finding
     attachments::check(view, &mut found);
     policies::check(view, &mut found);
     names::check(view, &mut found);
+    given::check(view, &mut found);
     found
 }

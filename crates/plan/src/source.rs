@@ -60,12 +60,22 @@ pub struct Source<'a> {
     pub object: ObjectRef,
     /// The object.
     pub value: &'a Value,
+    /// Whether parts of it are left out, as documentation does.
+    pub partial: bool,
 }
 
 impl<'a> Source<'a> {
     /// A source that is what its value says.
     pub fn new(id: usize, value: &'a Value) -> Self {
-        Self { id, object: ObjectRef::of(value), value }
+        Self { id, object: ObjectRef::of(value), value, partial: false }
+    }
+
+    /// A source of which parts may be left out: two of one name add up instead of contradicting
+    /// each other.
+    #[must_use]
+    pub fn partial(mut self, partial: bool) -> Self {
+        self.partial = partial;
+        self
     }
 }
 

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use landbridge_manifest::{Diagnostic, Label, Limits};
 
+use crate::codes::UNREADABLE;
+
 /// What manifests are called. In a directory nothing else is looked at.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// Standard input.
 const STDIN: &str = "-";
 /// Directories below directories; a loop of links ends here at the latest.
 const DEEPEST: usize = 32;
-
-/// An input that could not be had.
-pub const UNREADABLE: &str = "LB800";
 
 /// Named texts, and what could not be had.
 #[derive(Default)]
@@ -24,6 +23,8 @@ pub struct Inputs {
     /// What could not be read.
     pub problems: Vec<Diagnostic>,
     seen: BTreeSet<PathBuf>,
+    /// Files that were found, whether they could be read or not.
+    found: usize,
 }
 
 impl Inputs {
@@ -33,23 +34,30 @@ impl Inputs {
         for path in named {
             if path.as_os_str() == STDIN {
                 inputs.stdin();
-            } else {
-                inputs.path(path, true, 0);
+                continue;
             }
-        }
-        if inputs.files.is_empty() && inputs.problems.is_empty() {
-            let names: Vec<_> = named.iter().map(|path| path.display().to_string()).collect();
-            inputs.problem(&names.join(", "), "there is no manifest here: no .yaml, .yml or .json");
+            let before = inputs.found;
+            inputs.path(path, true, 0);
+            if inputs.found == before {
+                inputs.problem(
+                    &path.display().to_string(),
+                    "holds no manifest",
+                    "in a directory, files that end in .yaml, .yml or .json are read; other files can be named",
+                );
+            }
         }
         inputs
     }
 
     fn stdin(&mut self) {
+        if !self.seen.insert(PathBuf::from(STDIN)) {
+            return;
+        }
         let limit = u64::try_from(Limits::default().bytes).unwrap_or(u64::MAX);
         let mut bytes = Vec::new();
         match std::io::stdin().lock().take(limit.saturating_add(1)).read_to_end(&mut bytes) {
             Ok(_) => self.files.push(("<stdin>".to_owned(), bytes)),
-            Err(error) => self.problem("<stdin>", &format!("cannot be read: {error}")),
+            Err(error) => self.unreadable("<stdin>", &error),
         }
     }
 
@@ -57,12 +65,13 @@ impl Inputs {
         let name = path.display().to_string();
         let meta = match std::fs::metadata(path) {
             Ok(meta) => meta,
-            Err(error) => return self.problem(&name, &format!("cannot be read: {error}")),
+            Err(error) => return self.unreadable(&name, &error),
         };
         // A file that is given twice, or lies in a directory that is given too, counts once.
         if let Ok(real) = path.canonicalize()
             && !self.seen.insert(real)
         {
+            self.found += 1;
             return;
         }
         if meta.is_dir() {
@@ -78,12 +87,13 @@ impl Inputs {
     fn directory(&mut self, path: &Path, depth: usize) {
         let name = path.display().to_string();
         if depth >= DEEPEST {
-            return self.problem(&name, &format!("lies more than {DEEPEST} directories deep"));
+            let why = format!("lies more than {DEEPEST} directories deep");
+            return self.problem(&name, &why, "name the directories below it");
         }
         let entries = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let mut entries = match entries {
             Ok(entries) => entries,
-            Err(error) => return self.problem(&name, &format!("cannot be listed: {error}")),
+            Err(error) => return self.unreadable(&name, &error),
         };
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
@@ -103,13 +113,26 @@ impl Inputs {
         let read = std::fs::File::open(path)
             .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes));
         match read {
-            Ok(_) => self.files.push((name.to_owned(), bytes)),
-            Err(error) => self.problem(name, &format!("cannot be read: {error}")),
+            Ok(_) => {
+                self.found += 1;
+                self.files.push((name.to_owned(), bytes));
+            }
+            Err(error) => self.unreadable(name, &error),
         }
     }
 
-    fn problem(&mut self, name: &str, why: &str) {
+    fn unreadable(&mut self, name: &str, error: &std::io::Error) {
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => "is the path right, seen from the current directory?",
+            std::io::ErrorKind::PermissionDenied => "may this user read it?",
+            _ => "correct the path, or leave it out",
+        };
+        self.problem(name, &format!("cannot be read: {error}"), help);
+    }
+
+    fn problem(&mut self, name: &str, why: &str, help: &str) {
+        self.found += 1;
         let problem = Diagnostic::error(UNREADABLE, format!("{name} {why}"));
-        self.problems.push(problem.with_label(Label::whole(name)));
+        self.problems.push(problem.with_label(Label::whole(name)).with_help(help));
     }
 }

@@ -3,8 +3,6 @@
 use landbridge_manifest::{Diagnostic, Document, Label, Path, Severity};
 use landbridge_plan::{Finding, Subject};
 
-use super::is_partial;
-
 /// What an object lacks is no news about one that leaves parts out.
 const ABOUT_WHOLE_OBJECTS: [&str; 2] = ["LB001", "LB002"];
 
@@ -14,7 +12,8 @@ pub fn diagnostics(findings: &[Finding], documents: &[Document]) -> Vec<Diagnost
         .iter()
         .filter(|finding| {
             let first = finding.subjects.first().and_then(|at| documents.get(at.source));
-            !(ABOUT_WHOLE_OBJECTS.contains(&finding.code) && first.is_some_and(is_partial))
+            !(ABOUT_WHOLE_OBJECTS.contains(&finding.code)
+                && first.is_some_and(|first| first.elided))
         })
         .map(|finding| diagnostic(finding, documents))
         .collect()
@@ -29,10 +28,16 @@ fn diagnostic(finding: &Finding, documents: &[Document]) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(severity, finding.code, finding.message.clone());
     for (n, subject) in finding.subjects.iter().enumerate() {
         if let Some(document) = documents.get(subject.source) {
-            diagnostic = diagnostic.with_label(label(subject, document, n == 0));
+            let mut label = label(subject, document, n == 0);
+            // What the message already says need not stand under the caret once more.
+            if diagnostic.message.ends_with(&label.text) {
+                label.text.clear();
+            }
+            diagnostic = diagnostic.with_label(label);
         }
     }
-    if finding.help.is_empty() { diagnostic } else { diagnostic.with_help(finding.help.clone()) }
+    diagnostic.help = Some(finding.help.clone()).filter(|help| !help.is_empty());
+    diagnostic
 }
 
 fn label(subject: &Subject, document: &Document, primary: bool) -> Label {

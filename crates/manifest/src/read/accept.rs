@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Context, Reader};
+use super::{Context, Reader, Stranger};
 use crate::{
-    Document, Entry, Node, Severity, Shape, Span, didyoumean,
+    Document, Entry, Node, Path, Severity, Shape, Span, didyoumean,
     failure::{Failure, Parsed},
     markdown, rules,
 };
@@ -24,6 +24,7 @@ impl Reader<'_> {
             item: None,
             elided: !elided.is_empty(),
             inferred: false,
+            called: None,
         };
         let (documents, fragments) = (self.documents.len(), self.fragments.len());
         self.judge(document, context);
@@ -37,7 +38,20 @@ impl Reader<'_> {
         }
     }
 
-    fn judge(&mut self, document: Document, context: Context<'_>) {
+    fn judge(&mut self, mut document: Document, context: Context<'_>) {
+        match self.stranger(&document, context) {
+            Some(Stranger::Useful(name)) => {
+                document.called = Some(name);
+                return self.documents.push(document);
+            }
+            Some(Stranger::Other(what)) => {
+                let message = format!("left alone: this is {what}, not a Kubernetes manifest");
+                let note = Failure::new(rules::OTHER_FILE, start_of(&document.root), message);
+                let note = note.severity(Severity::Note).label("no apiVersion and kind");
+                return self.fail(note.help("nothing to do"));
+            }
+            None => {}
+        }
         if !document.value.is_object() {
             if !document.value.is_null() {
                 self.not_an_object(&document, context);
@@ -47,6 +61,13 @@ impl Reader<'_> {
         } else {
             self.object(document, context);
         }
+    }
+
+    fn stranger(&self, document: &Document, context: Context<'_>) -> Option<Stranger> {
+        let alone = matches!(context, Context::File) && document.item.is_none();
+        let value = &document.value;
+        let anonymous = value.get("apiVersion").is_none() && value.get("kind").is_none();
+        (alone && anonymous).then(|| self.options.known?(value)).flatten()
     }
 
     fn not_an_object(&mut self, document: &Document, context: Context<'_>) {
@@ -128,6 +149,7 @@ impl Reader<'_> {
                     item: Some(index),
                     elided,
                     inferred: false,
+                    called: None,
                 },
                 context,
             );
@@ -139,7 +161,7 @@ impl Reader<'_> {
             document.value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
         };
         match (has("apiVersion"), has("kind")) {
-            (true, true) => self.documents.push(document),
+            (true, true) => self.keep(document),
             (false, true) => {
                 let inferred = self.options.infer.and_then(|infer| infer(document.kind()));
                 match inferred {
@@ -163,7 +185,7 @@ impl Reader<'_> {
                             map.insert("apiVersion".to_owned(), Value::String(api_version));
                         }
                         document.inferred = true;
-                        self.documents.push(document);
+                        self.keep(document);
                     }
                     _ => self.lacking(document, &["apiVersion"], context),
                 }
@@ -171,6 +193,24 @@ impl Reader<'_> {
             (true, false) => self.lacking(document, &["kind"], context),
             (false, false) => self.lacking(document, &["apiVersion", "kind"], context),
         }
+    }
+
+    /// Keeps an object; one whose name is no text is kept, too, but has none then.
+    fn keep(&mut self, document: Document) {
+        for field in ["name", "namespace"] {
+            let value = document.value.get("metadata").and_then(|metadata| metadata.get(field));
+            let Some(value) = value.filter(|value| !value.is_string() && !value.is_null()) else {
+                continue;
+            };
+            let path = Path::default().key("metadata").key(field);
+            let span = document.locate(&path).unwrap_or(document.root.span);
+            let message = format!("`metadata.{field}` has to be a text");
+            let failure = Failure::new(rules::NAME, span, message)
+                .label(format!("YAML reads this as {}", what(value)))
+                .help("put it in quotes");
+            self.fail(failure);
+        }
+        self.documents.push(document);
     }
 
     /// Reports an object without apiVersion or kind, and keeps it as a fragment.

@@ -7,7 +7,8 @@ use crate::{Diagnostic, Label, Limits, Source, rules};
 pub(super) fn decode(name: &str, bytes: &[u8], limits: &Limits) -> (Source, Option<Diagnostic>) {
     let limit = limits.bytes.min(u32::MAX as usize - 1);
     if bytes.len() > limit {
-        let message = format!("the file has {} bytes; the limit is {limit}", bytes.len());
+        // Callers stop reading one byte past the limit, so the size itself is not known here.
+        let message = format!("the file is larger than {}, the limit for one file", size(limit));
         let problem = Diagnostic::error(rules::TOO_LARGE, message)
             .with_label(Label::whole(name))
             .with_help("split the file; one file per network or service is easier to review, too");
@@ -44,5 +45,15 @@ pub(super) fn decode(name: &str, bytes: &[u8], limits: &Limits) -> (Source, Opti
             .with_help("save the file as UTF-8 (from Latin-1: `iconv -f ISO-8859-1 -t UTF-8`)");
             (source, Some(problem))
         }
+    }
+}
+
+/// `64 MiB`
+fn size(bytes: usize) -> String {
+    let mebi = 1 << 20;
+    if bytes >= mebi && bytes.is_multiple_of(mebi) {
+        format!("{} MiB", bytes / mebi)
+    } else {
+        format!("{bytes} bytes")
     }
 }

@@ -36,7 +36,9 @@ impl<'a> Sources<'a> {
                 continue;
             }
             let key = (object.group(), object.kind.as_str(), namespaces[i], object.name.as_str());
-            if let Some(earlier) = last.insert(key, i) {
+            if let Some(earlier) = last.insert(key, i)
+                && !(is_excerpt(source) && is_excerpt(&list[earlier]))
+            {
                 replaced_by.insert(earlier, i);
             }
         }
@@ -53,6 +55,13 @@ fn only_namespace<'a>(list: &'a [Source<'a>]) -> Option<&'a str> {
     let all: BTreeSet<&str> =
         named.map(|source| source.object.namespace.as_str()).filter(|n| !n.is_empty()).collect();
     all.first().copied().filter(|_| all.len() == 1)
+}
+
+/// Whether the source shows a part of a service: such parts add up. The kinds that are the plan
+/// itself do not: a network that is there twice is two networks.
+fn is_excerpt(source: &Source<'_>) -> bool {
+    let group = source.object.group();
+    source.partial && openstack::is_group(group) && group != network::GROUP
 }
 
 fn is_namespaced(source: &Source<'_>) -> bool {

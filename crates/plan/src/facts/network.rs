@@ -100,10 +100,12 @@ pub(super) fn ipset<'a>(
             subnet: wanted.value["subnetName"].as_str().unwrap_or_default(),
             address,
             fixed: true,
+            given: None,
         });
     }
     for given in root.get("status").iter().flat_map(|status| status.list("reservations", trouble)) {
-        facts.held.extend(held(&given, at, namespace, holder));
+        let held = held(&given, at, namespace, holder);
+        facts.held.extend(held.map(|held| Held { given: Some(given), ..held }));
     }
 }
 
@@ -130,6 +132,7 @@ fn held<'a>(given: &Node<'a>, at: usize, namespace: &'a str, holder: &'a str) ->
         subnet: given.value["subnet"].as_str().unwrap_or_default(),
         address: text.value.as_str()?.parse().ok()?,
         fixed: false,
+        given: None,
     })
 }
 
@@ -138,7 +141,11 @@ pub(super) fn dnsdata<'a>(facts: &mut Facts<'a>, at: usize, value: &'a Value, na
     let Some(spec) = Node::root(value).get("spec") else { return };
     let mut names = Vec::new();
     for host in spec.list("hosts", &mut trouble) {
-        names.extend(host.texts("hostnames", &mut trouble));
+        let address = host.text("ip", &mut trouble);
+        let address = address
+            .and_then(|text| Some(At { value: text.value.parse().ok()?, place: text.place }));
+        let found = host.texts("hostnames", &mut trouble);
+        names.extend(found.into_iter().map(|name| (name, address.clone())));
     }
     facts.host_names.push(HostNames { source: at, namespace, names });
 }

@@ -1,11 +1,13 @@
 //! Attachments: wanted ones that do not exist, and interfaces that nobody makes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
 
 use landbridge_api::foreign::Place;
 
-use super::View;
+use super::{MOST_PLACES, View};
 use crate::codes::{self, Code};
+use crate::facts::Wanted;
 use crate::finding::{Finding, Mark};
 use crate::spelling;
 
@@ -31,13 +33,17 @@ fn wanted(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         there.entry(*namespace).or_default().insert(*physical);
     }
     let none = BTreeSet::new();
+    // An object that wants it in many places is told once.
+    let mut missing: BTreeMap<(usize, &str), Vec<&Wanted<'_>>> = BTreeMap::new();
     for wanted in &facts.wanted {
         let names = there.get(wanted.namespace).unwrap_or(&none);
-        let name = wanted.name.value;
-        if names.contains(name) {
-            continue;
+        if !names.contains(wanted.name.value) {
+            missing.entry((wanted.source, wanted.name.value)).or_default().push(wanted);
         }
-        let namespace = wanted.namespace;
+    }
+    for ((source, name), places) in missing {
+        let namespace = view.sources.namespaces[source];
+        let names = there.get(namespace).unwrap_or(&none);
         let elsewhere = there.iter().filter(|(_, names)| names.contains(name));
         let elsewhere = elsewhere.map(|(namespace, _)| *namespace).min();
         let help = match (spelling::meant(name, names.iter().copied()), elsewhere) {
@@ -49,13 +55,16 @@ fn wanted(view: &View<'_, '_>, found: &mut Vec<Finding>) {
                 format!("create a NetworkAttachmentDefinition {name} in namespace {namespace}")
             }
         };
-        let message =
+        let mut message =
             format!("there is no NetworkAttachmentDefinition {name} in namespace {namespace}");
-        found.push(
-            Finding::new(&codes::NO_ATTACHMENT, message)
-                .at(&Mark::new(wanted.source, &wanted.name.place), "wanted here")
-                .help(help),
-        );
+        if places.len() > 1 {
+            write!(message, ", wanted in {} places", places.len()).unwrap_or_default();
+        }
+        let mut finding = Finding::new(&codes::NO_ATTACHMENT, message);
+        for wanted in places.iter().take(MOST_PLACES) {
+            finding = finding.at(&Mark::new(source, &wanted.name.place), "wanted here");
+        }
+        found.push(finding.help(help));
     }
 }
 

@@ -1,17 +1,20 @@
-//! Names: letter case, and host names that look misspelt.
+//! Names: letter case, host names that look misspelt, and host names of another network.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
 
 use landbridge_api::foreign::At;
 
-use super::View;
+use super::{MOST_PLACES, View};
 use crate::codes;
+use crate::facts::Subnet;
 use crate::finding::{Finding, Mark};
 use crate::spelling;
 
 pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     letter_case(view, found);
     host_names(view, found);
+    host_addresses(view, found);
 }
 
 /// Networks whose attachment or pool is spelled in other letters.
@@ -66,7 +69,7 @@ fn host_names(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         let Some(known) = networks.get(data.namespace) else { continue };
         let mut odd: BTreeMap<(String, &str), Vec<&At<&str>>> = BTreeMap::new();
         let mut siblings = false;
-        for name in &data.names {
+        for (name, _) in &data.names {
             let Some(label) = name.value.split('.').nth(1) else { continue };
             let label = label.to_lowercase();
             if known.contains(&label) {
@@ -85,11 +88,65 @@ fn host_names(view: &View<'_, '_>, found: &mut Vec<Finding>) {
                 more => format!("{first} and {} more: there is no network {label}", more - 1),
             };
             let mut finding = Finding::new(&codes::HOST_NAME, message);
-            for name in names.iter().take(10) {
-                let role = format!("{label}: did you mean {meant}?");
+            for name in names.iter().take(MOST_PLACES) {
+                let role = format!("{label} is no network");
                 finding = finding.at(&Mark::new(data.source, &name.place), role);
             }
-            found.push(finding.help(format!("{label}: did you mean {meant}?")));
+            found.push(finding.help(format!("did you mean {meant}?")));
+        }
+    }
+}
+
+/// Host names that name a network in whose prefix their address is not.
+fn host_addresses(view: &View<'_, '_>, found: &mut Vec<Finding>) {
+    let mut networks: HashMap<(&str, String), Vec<&Subnet<'_>>> = HashMap::new();
+    for subnet in &view.facts.subnets {
+        let network = subnet.network.to_lowercase();
+        if network != subnet.service {
+            networks.entry((subnet.namespace, subnet.service.clone())).or_default().push(subnet);
+        }
+        networks.entry((subnet.namespace, network)).or_default().push(subnet);
+    }
+    for data in &view.facts.host_names {
+        let mut odd: BTreeMap<String, Vec<(&At<&str>, &At<IpAddr>)>> = BTreeMap::new();
+        for (name, address) in &data.names {
+            let Some((label, address)) = name.value.split('.').nth(1).zip(address.as_ref()) else {
+                continue;
+            };
+            let key = (data.namespace, label.to_lowercase());
+            let Some(subnets) = networks.get(&key) else { continue };
+            // One family may be planned elsewhere.
+            let mut known = subnets
+                .iter()
+                .map(|subnet| subnet.cidr.value)
+                .filter(|cidr| cidr.bounds().0.is_ipv4() == address.value.is_ipv4())
+                .peekable();
+            if known.peek().is_some() && !known.any(|cidr| cidr.contains(address.value)) {
+                odd.entry(key.1).or_default().push((name, address));
+            }
+        }
+        for (label, hosts) in odd {
+            let Some((name, address)) = hosts.first() else { continue };
+            let subnets = networks.get(&(data.namespace, label)).map_or(&[][..], Vec::as_slice);
+            let Some(subnet) = subnets.first() else { continue };
+            let more = match hosts.len() {
+                1 => String::new(),
+                more => format!(" and {} more", more - 1),
+            };
+            let message = format!(
+                "{}{more}: {} is not in {}, the prefix of network {}",
+                name.value, address.value, subnet.cidr.value, subnet.network
+            );
+            let mut finding = Finding::new(&codes::HOST_ADDRESS, message);
+            for (name, address) in hosts.iter().take(MOST_PLACES) {
+                let mark = Mark::new(data.source, &address.place);
+                finding = finding.at(&mark, format!("address of {}", name.value));
+            }
+            for subnet in subnets.iter().take(MOST_PLACES) {
+                let mark = Mark::new(subnet.source, &subnet.cidr.place);
+                finding = finding.at(&mark, format!("{} here", subnet.cidr.value));
+            }
+            found.push(finding.help("correct the address, or the prefix of the network"));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use landbridge_api::foreign::nmstate::Interface;
 use landbridge_api::foreign::{Node, Place};
 
-use super::View;
+use super::{MOST_PLACES, View};
 use crate::codes;
 use crate::facts::Policy;
 use crate::finding::{Finding, Mark};
@@ -20,22 +20,44 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     dropped(view, found);
 }
 
+/// All addresses of a policy have the same cause, so they are one finding.
 fn one_for_all(policy: &Policy<'_>, found: &mut Vec<Finding>) {
     let place = if policy.wants.selector.is_empty() { "spec" } else { "spec.nodeSelector" };
-    for interface in policy.wants.interfaces.iter().filter(|interface| !interface.absent) {
-        for address in &interface.addresses {
-            let message = format!(
-                "every node that policy {} selects gets {} on {}",
-                policy.name, address.value.0, interface.name.value
-            );
-            found.push(
-                Finding::new(&codes::ONE_FOR_ALL, message)
-                    .at(&Mark::new(policy.source, &address.place), "one address")
-                    .at(&Mark::new(policy.source, &Place::new(place)), "several nodes")
-                    .help("write one policy per node, selected by kubernetes.io/hostname"),
-            );
-        }
+    let given: Vec<_> = policy
+        .wants
+        .interfaces
+        .iter()
+        .filter(|interface| !interface.absent)
+        .flat_map(|interface| interface.addresses.iter().map(move |address| (interface, address)))
+        .collect();
+    if given.is_empty() {
+        return;
     }
+    let texts = given
+        .iter()
+        .map(|(interface, address)| format!("{} on {}", address.value.0, interface.name.value));
+    let message =
+        format!("every node that policy {} selects gets {}", policy.name, listed(texts.collect()));
+    let mut finding = Finding::new(&codes::ONE_FOR_ALL, message);
+    for (_, address) in given.iter().take(MOST_PLACES) {
+        finding = finding.at(&Mark::new(policy.source, &address.place), "one address");
+    }
+    finding = finding.at(&Mark::new(policy.source, &Place::new(place)), "several nodes");
+    found.push(finding.help("write one policy per node, selected by kubernetes.io/hostname"));
+}
+
+/// `a`, `a and b`, `a, b, c and 4 more`.
+fn listed(mut texts: Vec<String>) -> String {
+    const SHOWN: usize = 3;
+    let last = match texts.len() {
+        0 | 1 => return texts.concat(),
+        count if count > SHOWN + 1 => {
+            texts.truncate(SHOWN);
+            format!("{} more", count - SHOWN)
+        }
+        _ => texts.pop().unwrap_or_default(),
+    };
+    format!("{} and {last}", texts.join(", "))
 }
 
 type Entry<'v, 'a> = (&'v Policy<'a>, &'v Interface<'a>);
@@ -49,61 +71,85 @@ fn contradictions(view: &View<'_, '_>, found: &mut Vec<Finding>) {
             by_name.entry(interface.name.value).or_default().push((policy, interface));
         }
     }
+    // Two policies that disagree about many interfaces are one finding.
+    let mut pairs: BTreeMap<(usize, usize), Vec<Difference<'_, '_>>> = BTreeMap::new();
     for (name, entries) in by_name {
         let mut told: HashSet<(usize, usize)> = HashSet::new();
+        let mut compare = |a, b, told: &mut HashSet<_>| {
+            if let Some(found) = compare(name, a, b)
+                && told.insert((found.a.source, found.b.source))
+            {
+                pairs.entry((found.a.source, found.b.source)).or_default().push(found);
+            }
+        };
         let mut by_host: HashMap<&str, Entry<'_, '_>> = HashMap::new();
         let mut wide: Option<Entry<'_, '_>> = None;
         for entry in entries.iter().filter(|(policy, _)| policy.wants.hostname().is_none()) {
             match wide {
-                Some(first) => compare(name, first, *entry, &mut told, found),
+                Some(first) => compare(first, *entry, &mut told),
                 None => wide = Some(*entry),
             }
         }
         for entry in &entries {
             let Some(host) = entry.0.wants.hostname() else { continue };
             match by_host.get(host) {
-                Some(first) => compare(name, *first, *entry, &mut told, found),
+                Some(first) => compare(*first, *entry, &mut told),
                 None => {
                     by_host.insert(host, *entry);
                 }
             }
             if let Some(wide) = wide {
-                compare(name, wide, *entry, &mut told, found);
+                compare(wide, *entry, &mut told);
             }
         }
         other_vlans(name, &entries, &told, found);
     }
+    found.extend(pairs.into_values().filter_map(|differences| contradicting(&differences)));
 }
 
-fn compare(
-    name: &str,
-    a: Entry<'_, '_>,
-    b: Entry<'_, '_>,
-    told: &mut HashSet<(usize, usize)>,
-    found: &mut Vec<Finding>,
-) {
-    if exclusive(a.0, b.0) {
-        return;
+/// A property of an interface that two policies set differently.
+struct Difference<'v, 'a> {
+    interface: &'v str,
+    a: &'v Policy<'a>,
+    b: &'v Policy<'a>,
+    here: Place,
+    there: Place,
+}
+
+fn compare<'v, 'a>(
+    interface: &'v str,
+    (a, one): Entry<'v, 'a>,
+    (b, other): Entry<'v, 'a>,
+) -> Option<Difference<'v, 'a>> {
+    if exclusive(a, b) {
+        return None;
     }
-    let (one, other) = (node(a.1), node(b.1));
-    let Some((here, there)) = difference(&one, &other, 0) else { return };
-    if !told.insert((a.0.source, b.0.source)) {
-        return;
-    }
-    let policies = if a.0.source == b.0.source {
-        format!("policy {} sets", a.0.name)
+    let (here, there) = difference(&node(one), &node(other), 0)?;
+    Some(Difference { interface, a, b, here, there })
+}
+
+fn contradicting(differences: &[Difference<'_, '_>]) -> Option<Finding> {
+    let Difference { a, b, .. } = differences.first()?;
+    let policies = if a.source == b.source {
+        format!("policy {} sets", a.name)
     } else {
-        format!("policies {} and {} set", a.0.name, b.0.name)
+        format!("policies {} and {} set", a.name, b.name)
     };
-    let message = format!("{policies} interface {name} differently");
-    found.push(
-        Finding::new(&codes::CONTRADICTING, message)
-            .at(&Mark::new(b.0.source, &there), format!("in policy {}", b.0.name))
-            .at(&Mark::new(a.0.source, &here), format!("in policy {}", a.0.name))
-            .help(
-                "put all of an interface into one policy, or make the selectors exclude each other",
-            ),
-    );
+    let interfaces: Vec<String> =
+        differences.iter().map(|difference| difference.interface.to_owned()).collect();
+    let word = if interfaces.len() == 1 { "interface" } else { "interfaces" };
+    let message = format!("{policies} {word} {} differently", listed(interfaces));
+    let mut finding = Finding::new(&codes::CONTRADICTING, message);
+    for Difference { here, there, .. } in differences.iter().take(MOST_PLACES) {
+        finding = finding
+            .at(&Mark::new(b.source, there), format!("in policy {}", b.name))
+            .at(&Mark::new(a.source, here), format!("in policy {}", a.name));
+    }
+    Some(
+        finding.help(
+            "put all of an interface into one policy, or make the selectors exclude each other",
+        ),
+    )
 }
 
 fn node<'a>(interface: &Interface<'a>) -> Node<'a> {

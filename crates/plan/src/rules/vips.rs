@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use landbridge_api::foreign::At;
 use landbridge_api::foreign::catalogue::Port;
 
-use super::View;
+use super::{MOST_PLACES, View};
 use crate::codes;
 use crate::facts::{Exposure, Pool};
 use crate::finding::{Finding, Mark};
@@ -17,6 +17,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         view.facts.pools.iter().map(|pool| (pool.name, pool)).collect();
     let known = !pools.is_empty() || view.options.complete;
     let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
+    let mut unknown: BTreeMap<(usize, &str), Vec<(&Exposure<'_>, &At<&str>)>> = BTreeMap::new();
     for exposure in &view.facts.exposures {
         if !exposure.load_balancer {
             found.push(not_balanced(exposure));
@@ -24,7 +25,8 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         }
         let pool = exposure.wish.pool.as_ref();
         if known && let Some(missing) = pool.filter(|pool| !pools.contains_key(pool.value)) {
-            found.push(no_pool(exposure, missing, &pools));
+            let key = (exposure.source, missing.value);
+            unknown.entry(key).or_default().push((exposure, missing));
         }
         for text in &exposure.wish.addresses {
             let Ok(address) = text.value.parse() else {
@@ -37,6 +39,9 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
             }
             holders.entry(address).or_default().push(Holder { exposure, text });
         }
+    }
+    for ((_, pool), asking) in unknown {
+        found.push(no_pool(pool, &asking, &pools));
     }
     for (address, holders) in holders {
         shared(address, &holders, found);
@@ -69,17 +74,32 @@ fn not_balanced(exposure: &Exposure<'_>) -> Finding {
         .help("set spec.type: LoadBalancer beside the annotations, or remove them")
 }
 
-fn no_pool(exposure: &Exposure<'_>, pool: &At<&str>, pools: &HashMap<&str, &Pool<'_>>) -> Finding {
-    let message =
-        format!("service {} asks for pool {}, which does not exist", exposure.service, pool.value);
-    let meant = spelling::meant(pool.value, sorted(pools.keys().copied()));
-    let help = match meant {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => format!("create an IPAddressPool {}, or name another", pool.value),
+/// A pool that does not exist; an object whose services all ask for it is told once.
+fn no_pool(
+    pool: &str,
+    asking: &[(&Exposure<'_>, &At<&str>)],
+    pools: &HashMap<&str, &Pool<'_>>,
+) -> Finding {
+    let first = asking.first().map_or("", |(exposure, _)| exposure.service.as_str());
+    let message = match asking.len() {
+        1 => format!("service {first} asks for pool {pool}, which does not exist"),
+        more => {
+            format!(
+                "service {first} and {} more ask for pool {pool}, which does not exist",
+                more - 1
+            )
+        }
     };
-    Finding::new(&codes::NO_POOL, message)
-        .at(&Mark::new(exposure.source, &pool.place), "named here")
-        .help(help)
+    let help = match spelling::meant(pool, sorted(pools.keys().copied())) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("create an IPAddressPool {pool}, or name another"),
+    };
+    let mut finding = Finding::new(&codes::NO_POOL, message);
+    for (exposure, pool) in asking.iter().take(MOST_PLACES) {
+        let role = format!("named here for {}", exposure.service);
+        finding = finding.at(&Mark::new(exposure.source, &pool.place), role);
+    }
+    finding.help(help)
 }
 
 fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -215,10 +235,10 @@ fn advertised(view: &View<'_, '_>, pools: &HashMap<&str, &Pool<'_>>, found: &mut
                 found.push(
                     Finding::new(&codes::NO_SUCH_POOL, message)
                         .at(&Mark::new(advertisement.source, &pool.place), "named here")
-                        .help(
-                            meant
-                                .map_or_else(String::new, |meant| format!("did you mean {meant}?")),
-                        ),
+                        .help(meant.map_or_else(
+                            || format!("create an IPAddressPool {}, or name another", pool.value),
+                            |meant| format!("did you mean {meant}?"),
+                        )),
                 );
             }
         }

@@ -23,8 +23,10 @@ fn every_contradiction_of_the_seed_is_found() {
         "LB201 NetConfig/netconfig NetworkAttachmentDefinition/tenant NodeNetworkConfigurationPolicy/osp",
         "LB202 NetworkAttachmentDefinition/tenant NetConfig/netconfig",
         "LB204 NetConfig/netconfig NetworkAttachmentDefinition/tenant",
+        "LB206 DNSData/somehosts NetConfig/netconfig",
         // 4: MTU 9000 over an interface of 1500.
         "LB203 NetConfig/netconfig NodeNetworkConfigurationPolicy/osp",
+        "LB207 IPSet/edpm-compute-0 NetConfig/netconfig",
         // 7: there is no pool ctlplane.
         "LB301 OpenStackControlPlane/openstack-network-isolation",
         // 8: names match in lower case only.
@@ -61,7 +63,7 @@ fn a_message_names_both_ranges_and_what_they_share() {
     let [first, second] = &overlap.subjects[..] else { panic!("{overlap:?}") };
     assert_eq!(first.path.as_str(), "spec.networks[1].subnets[0].allocationRanges[0]");
     assert_eq!(second.path.as_str(), "spec.config");
-    assert_eq!(second.inner.as_ref().unwrap().as_str(), "ipam.range");
+    assert_eq!(second.inner.as_ref().unwrap().as_str(), "ipam.range_start");
 }
 
 /// Snapshots: `LANDBRIDGE_BLESS=1` writes them anew.

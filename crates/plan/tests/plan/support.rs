@@ -5,11 +5,17 @@ use std::path::Path;
 use landbridge_plan::{Options, Report, Source, check};
 use serde_json::Value;
 
-/// All documents of a folder, in the order of the file names.
+/// All documents of a folder, in the order of the file names. The reference plan is an example for
+/// users, too.
 pub fn folder(name: &str) -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = match name {
+        "reference" => root.join("../../examples/plan"),
+        _ => root.join("tests/data").join(name),
+    };
+    let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.filter(|file| file.extension().is_some_and(|ending| ending == "yaml")).collect();
     files.sort();
     files.iter().flat_map(|file| documents(&std::fs::read_to_string(file).unwrap())).collect()
 }
