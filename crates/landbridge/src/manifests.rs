@@ -10,7 +10,12 @@ mod inputs;
 mod looks;
 mod report;
 
-use landbridge_manifest::{Diagnostic, Label, Options, Severity, Sources, Summary, read, rules};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use landbridge_manifest::{
+    Diagnostic, Document, Label, Options, Reading, Severity, Sources, Summary, read, rules,
+};
 use landbridge_plan::{Plan, Source};
 
 pub use self::inputs::Inputs;
@@ -28,6 +33,8 @@ pub struct Manifests {
     pub summary: Summary,
     /// Whether something could not be read, so that the rest may look better than it is.
     pub unread: bool,
+    /// The objects.
+    pub documents: Vec<Document>,
 }
 
 /// Errors in what was read all the same.
@@ -38,14 +45,7 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
     let mut sources = Sources::new();
     let mut diagnostics: Vec<Diagnostic> = inputs.problems.clone();
     let (mut documents, mut fragments) = (Vec::new(), Vec::new());
-    let lent = Options {
-        infer: Some(&looks::api_version_of),
-        guess: Some(&looks::guess),
-        known: Some(&looks::known),
-        ..Options::default()
-    };
-    for (name, bytes) in &inputs.files {
-        let reading = read(name, bytes, &lent);
+    for reading in read_all(&inputs.files) {
         sources.add(reading.source);
         documents.extend(reading.documents);
         fragments.extend(reading.fragments);
@@ -76,7 +76,47 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
     landbridge_manifest::diagnostic::sort(&mut diagnostics);
     diagnostics.dedup();
     let summary = Summary::of(&diagnostics, inputs.files.len(), documents.len());
-    Manifests { sources, diagnostics, plan: found.plan, summary, unread }
+    Manifests { sources, diagnostics, plan: found.plan, summary, unread, documents }
+}
+
+/// More threads than this would wait for each other's memory.
+const MOST_THREADS: usize = 8;
+
+/// Reads all files, several at a time: parsing is most of the work, and files know nothing of each
+/// other.
+fn read_all(files: &[(String, Vec<u8>)]) -> Vec<Reading> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let lent = Options {
+            infer: Some(&looks::api_version_of),
+            guess: Some(&looks::guess),
+            known: Some(&looks::known),
+            ..Options::default()
+        };
+        let mut done = Vec::new();
+        while let Some((at, (name, bytes))) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            files.get(at).map(|file| (at, file))
+        } {
+            done.push((at, read(name, bytes, &lent)));
+        }
+        done
+    };
+    let mut readings = std::thread::scope(|scope| {
+        let threads = cores.min(files.len()).min(MOST_THREADS).saturating_sub(1);
+        let others: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            match other.join() {
+                Ok(readings) => all.extend(readings),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    });
+    readings.sort_by_key(|(at, _)| *at);
+    readings.into_iter().map(|(_, reading)| reading).collect()
 }
 
 /// No object in all of the inputs: whoever pipes the output of a command that failed must not be

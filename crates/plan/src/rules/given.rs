@@ -13,6 +13,9 @@ use crate::finding::{Finding, Mark};
 /// Fields of a reservation that repeat the NetConfig.
 const FIELDS: [&str; 4] = ["cidr", "vlan", "mtu", "gateway"];
 
+/// An address that was given, where its status differs, and what it says there.
+type Odd<'v> = (&'v Held<'v>, Place, String);
+
 /// IPSets that were given something else than the NetConfig says: by subnet and field, so that a
 /// change that a thousand nodes have not seen is one finding.
 pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
@@ -20,7 +23,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     for (at, subnet) in view.facts.subnets.iter().enumerate() {
         by_name.insert((subnet.namespace, subnet.network.to_lowercase(), subnet.name), at);
     }
-    let mut odd: BTreeMap<(usize, usize), Vec<(&Held<'_>, Place, String)>> = BTreeMap::new();
+    let mut odd: BTreeMap<(usize, usize), Vec<Odd<'_>>> = BTreeMap::new();
     for held in &view.facts.held {
         let Some(given) = &held.given else { continue };
         let key = (held.namespace, held.network.to_lowercase(), held.subnet);

@@ -97,6 +97,9 @@ fn host_names(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// A host name and its address.
+type Host<'v> = (&'v At<&'v str>, &'v At<IpAddr>);
+
 /// Host names that name a network in whose prefix their address is not.
 fn host_addresses(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let mut networks: HashMap<(&str, String), Vec<&Subnet<'_>>> = HashMap::new();
@@ -108,7 +111,7 @@ fn host_addresses(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         networks.entry((subnet.namespace, network)).or_default().push(subnet);
     }
     for data in &view.facts.host_names {
-        let mut odd: BTreeMap<String, Vec<(&At<&str>, &At<IpAddr>)>> = BTreeMap::new();
+        let mut odd: BTreeMap<String, Vec<Host<'_>>> = BTreeMap::new();
         for (name, address) in &data.names {
             let Some((label, address)) = name.value.split('.').nth(1).zip(address.as_ref()) else {
                 continue;

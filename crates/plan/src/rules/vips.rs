@@ -17,7 +17,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         view.facts.pools.iter().map(|pool| (pool.name, pool)).collect();
     let known = !pools.is_empty() || view.options.complete;
     let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
-    let mut unknown: BTreeMap<(usize, &str), Vec<(&Exposure<'_>, &At<&str>)>> = BTreeMap::new();
+    let mut unknown: BTreeMap<(usize, &str), Vec<Asking<'_>>> = BTreeMap::new();
     for exposure in &view.facts.exposures {
         if !exposure.load_balancer {
             found.push(not_balanced(exposure));
@@ -49,6 +49,9 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     advertised(view, &pools, found);
 }
 
+/// A service, and where it names a pool.
+type Asking<'v> = (&'v Exposure<'v>, &'v At<&'v str>);
+
 struct Holder<'v> {
     exposure: &'v Exposure<'v>,
     text: &'v At<&'v str>,
@@ -75,11 +78,7 @@ fn not_balanced(exposure: &Exposure<'_>) -> Finding {
 }
 
 /// A pool that does not exist; an object whose services all ask for it is told once.
-fn no_pool(
-    pool: &str,
-    asking: &[(&Exposure<'_>, &At<&str>)],
-    pools: &HashMap<&str, &Pool<'_>>,
-) -> Finding {
+fn no_pool(pool: &str, asking: &[Asking<'_>], pools: &HashMap<&str, &Pool<'_>>) -> Finding {
     let first = asking.first().map_or("", |(exposure, _)| exposure.service.as_str());
     let message = match asking.len() {
         1 => format!("service {first} asks for pool {pool}, which does not exist"),

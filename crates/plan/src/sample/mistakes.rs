@@ -12,6 +12,8 @@
 //! | `names` | misspelt fields and names, values that cannot be |
 //! | `tools` | finding places and changing what stands there |
 
+#![allow(clippy::ptr_arg, reason = "all mistakes have one signature; some add objects")]
+
 mod addresses;
 mod names;
 mod networks;

@@ -121,12 +121,11 @@ pub(super) fn letter_case(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
     let pair = pair(dice, objects)?;
     let pointer = format!("/spec/networks/{}/name", pair.network);
     let name = text(&objects[pair.netconfig], &pointer)?;
-    let large: String = match dice.between(0, 1) {
-        0 => name.to_uppercase(),
-        _ => {
-            let mut letters = name.chars();
-            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
-        }
+    let large: String = if dice.chance(50) {
+        name.to_uppercase()
+    } else {
+        let mut letters = name.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
     };
     set(&mut objects[pair.netconfig], &pointer, large)?;
     Some(("LB602", two(objects, pair.netconfig, pair.attachment)))
