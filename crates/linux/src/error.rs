@@ -70,7 +70,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(attempt: Attempt, errno: i32, message: Option<String>) -> Self {
-        let remedy = remedy(&attempt, errno);
+        let remedy = remedy(&attempt, errno, message.as_deref());
         Self { attempt, errno, message, remedy }
     }
 }

@@ -21,6 +21,7 @@
 //! The netlink crates change their types every few months; no type of theirs is in this interface.
 
 pub mod address;
+pub mod checkpoint;
 mod connection;
 pub mod error;
 mod handle;
@@ -38,6 +39,7 @@ pub mod scope;
 pub mod sysctl;
 
 pub use self::address::Address;
+pub use self::checkpoint::Checkpoint;
 pub use self::error::{Action, Attempt, Error, Refusal, Result};
 pub use self::handle::{Ensured, Handle};
 pub use self::link::{Link, LinkChange, LinkIndex, LinkKind, NewLink, Select};

@@ -7,20 +7,28 @@ use rustix::io::Errno;
 
 use crate::error::{Action, Attempt, Object};
 
+/// What the kernel says about a kind of link it has not.
+const UNKNOWN: &str = "Unknown device type";
+
 /// The remedy for this refusal, where one is known.
-pub(crate) fn remedy(attempt: &Attempt, errno: i32) -> Option<&'static str> {
+pub(crate) fn remedy(attempt: &Attempt, errno: i32, message: Option<&str>) -> Option<&'static str> {
     let errno = Errno::from_raw_os_error(errno);
     let kind = attempt.kind.as_deref();
     match (errno, attempt.object, attempt.action) {
         (Errno::PERM, ..) => Some(
             "it needs CAP_NET_ADMIN in the user namespace that owns this network namespace: run as root",
         ),
+        // A bridge may be there and lack an option; a kind that is not there has a message.
+        (Errno::OPNOTSUPP, Object::Link, Action::Create | Action::Change)
+            if kind == Some("bridge") && !message.is_some_and(|text| text.starts_with(UNKNOWN)) =>
+        {
+            Some(
+                "this kernel's bridge lacks one of the options; VLAN filtering is CONFIG_BRIDGE_VLAN_FILTERING",
+            )
+        }
         (Errno::OPNOTSUPP | Errno::AFNOSUPPORT, Object::Link, Action::Create) => {
             kind.and_then(module)
         }
-        (Errno::OPNOTSUPP, Object::Link, Action::Change) if kind == Some("bridge") => Some(
-            "this kernel's bridge lacks that option, VLAN filtering needs CONFIG_BRIDGE_VLAN_FILTERING",
-        ),
         (Errno::AFNOSUPPORT, Object::Rule, _) => {
             Some("this kernel has no policy routing for the family: CONFIG_IP_MULTIPLE_TABLES")
         }
@@ -107,6 +115,10 @@ mod tests {
              Unknown device type (this kernel has no 8021q: modprobe 8021q)"
         );
         let attempt = Attempt::new(Action::Create, Object::Link, "x").of_kind("geneve");
-        assert_eq!(remedy(&attempt, Errno::OPNOTSUPP.raw_os_error()), None);
+        assert_eq!(remedy(&attempt, Errno::OPNOTSUPP.raw_os_error(), Some(UNKNOWN)), None);
+        let bridge = Attempt::new(Action::Create, Object::Link, "x").of_kind("bridge");
+        let told = |message| remedy(&bridge, Errno::OPNOTSUPP.raw_os_error(), message).unwrap();
+        assert!(told(Some(UNKNOWN)).contains("modprobe bridge"));
+        assert!(told(None).contains("one of the options"));
     }
 }

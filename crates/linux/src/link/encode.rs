@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 
 use netlink_packet_route::link::{
-    InfoData, InfoVeth, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoBridge, InfoData, InfoVeth, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 
 use super::{LinkChange, LinkKind, Master, NewLink, Select};
@@ -26,6 +26,11 @@ pub(super) fn new(link: &NewLink, namespace: Option<&Namespace>) -> LinkMessage 
     let mut message = end(link, namespace);
     if let Some((kind, data)) = link.kind.wire() {
         let data = match (data, link.parent) {
+            // A new bridge has none, and a kernel that knows none refuses to be told so.
+            (Some(InfoData::Bridge(mut data)), _) => {
+                data.retain(|option| *option != InfoBridge::VlanFiltering(false));
+                Some(InfoData::Bridge(data))
+            }
             (Some(InfoData::Vxlan(mut data)), Some(parent)) => {
                 data.push(InfoVxlan::Link(parent.0));
                 Some(InfoData::Vxlan(data))

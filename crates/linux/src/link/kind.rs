@@ -115,6 +115,15 @@ impl LinkKind {
         }
     }
 
+    /// Only what a link has to be made with; the rest can be set when it is there.
+    pub(crate) fn bare(&self) -> Self {
+        match self {
+            Self::Bridge(_) => Self::Bridge(Bridge::default()),
+            Self::Bond(bond) => Self::Bond(Bond { mode: bond.mode, ..Bond::default() }),
+            other => other.clone(),
+        }
+    }
+
     /// The kind on the wire; nothing for what nobody makes.
     pub(super) fn wire(&self) -> Option<(InfoKind, Option<InfoData>)> {
         Some(match self {

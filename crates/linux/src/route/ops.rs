@@ -1,6 +1,6 @@
 //! Routes of a namespace: listed, added, replaced and deleted.
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::RouteMessage;
 
@@ -41,13 +41,26 @@ impl Handle {
         self.put_route(route, NLM_F_CREATE | NLM_F_REPLACE, Action::Change)
     }
 
-    /// Has a route as wanted.
+    /// Adds a route beside those to the same destination with the same metric. Through gateways
+    /// that makes one IPv6 route with several ways; IPv4 keeps the routes apart and uses the first.
+    pub fn append_route(&self, route: &Route) -> Result<()> {
+        self.put_route(route, NLM_F_CREATE | NLM_F_APPEND, Action::Create)
+    }
+
+    /// Has a route as wanted, in the place of one to the same destination with the same metric.
+    /// Only IPv6 routes to what is on a link stand side by side, one for each link.
     pub fn ensure_route(&self, route: &Route) -> Result<Ensured> {
         match self.add_route(route) {
             Err(error) if error.is_present() => {
-                let same = self.routes_of(route.table)?.iter().any(|found| satisfies(found, route));
-                if same {
+                let there = self.routes_of(route.table)?;
+                if there.iter().any(|found| satisfies(found, route)) {
                     return Ok(Ensured::Unchanged);
+                }
+                let beside = route.family() == Family::Ipv6
+                    && is_on_link(route)
+                    && !there.iter().any(|found| is_rival(found, route));
+                if beside {
+                    return self.append_route(route).map(|()| Ensured::Created);
                 }
                 self.replace_route(route).map(|()| Ensured::Changed)
             }
@@ -75,6 +88,18 @@ impl Handle {
             None => Attempt::new(action, Object::Route, route),
         }
     }
+}
+
+fn is_on_link(route: &Route) -> bool {
+    route.gateway.is_none() && route.link.is_some() && route.multipath.is_empty()
+}
+
+/// Whether the kernel would put one in the place of the other, both being IPv6 and on a link.
+fn is_rival(found: &Route, wanted: &Route) -> bool {
+    found.destination == wanted.destination
+        && found.metric == wanted.metric.or(Some(1024))
+        && is_on_link(found)
+        && found.link == wanted.link
 }
 
 /// Whether a route that is there is what was wished for; the kernel fills in what a wish leaves open.

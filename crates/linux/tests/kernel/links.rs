@@ -57,6 +57,7 @@ fn a_bridge_and_its_ports() {
     let Some(node) = Node::new() else { return };
     let options = Bridge {
         stp: Some(true),
+        vlan_filtering: Some(false),
         ageing_centiseconds: Some(12_345),
         forward_delay_centiseconds: Some(400),
         priority: Some(0x1000),

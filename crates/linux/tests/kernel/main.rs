@@ -5,6 +5,8 @@
 //! with its reason in the file that `LANDBRIDGE_SKIP_FILE` names.
 
 mod addresses;
+mod checkpoint;
+mod checkpoint_chaos;
 mod concurrency;
 mod harness;
 mod iproute;

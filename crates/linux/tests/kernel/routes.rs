@@ -73,3 +73,17 @@ fn refusals_name_the_link_and_help() {
     let error = node.net.add_route(&Route::dev(net("10.0.0.0/8"), bridge.index)).unwrap_err();
     assert!(error.to_string().contains("set it up first"), "{error}");
 }
+
+#[test]
+fn ipv6_routes_on_links_stand_side_by_side() {
+    let Some(node) = Node::new() else { return };
+    let (a, b) = node.pair("a", "b");
+    let to = net("2001:db8:9::/64");
+    let on = |link| Route::dev(to, link).with_metric(256);
+    for route in [on(a.index), on(b.index)] {
+        assert_eq!(node.net.ensure_route(&route).unwrap(), Ensured::Created);
+        assert_eq!(node.net.ensure_route(&route).unwrap(), Ensured::Unchanged);
+    }
+    let routes = node.net.routes().unwrap();
+    assert!(routes.contains(&on(a.index)) && routes.contains(&on(b.index)), "{routes:#?}");
+}
