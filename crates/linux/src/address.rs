@@ -276,7 +276,7 @@ pub(crate) fn decode(message: &AddressMessage) -> Option<Address> {
             AddressAttribute::Label(text) => label = Some(text.clone()),
             AddressAttribute::Flags(all) => flags = *all,
             AddressAttribute::CacheInfo(info) => {
-                (valid, preferred) = (info.ifa_valid, info.ifa_preferred)
+                (valid, preferred) = (info.ifa_valid, info.ifa_preferred);
             }
             AddressAttribute::Protocol(protocol) => {
                 origin = match protocol {

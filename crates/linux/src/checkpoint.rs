@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Links are named by name, so that a link made anew is the same one. What the kernel makes by itself
-//! (local routes, addresses from a router) is its own affair: it is neither deleted nor repeated.
+//! from an address or a link is never deleted, and put back only when the kernel did not; what ends
+//! by itself (a router's addresses and routes) is left to whoever renews it.
 //! Sysctls, neighbours and traffic control are not part of a checkpoint.
 
 mod addresses;
@@ -32,7 +33,7 @@ use crate::handle::Handle;
 use crate::link::{Far, Link, LinkIndex, LinkKind};
 use crate::mac::MacAddr;
 use crate::name::IfName;
-use crate::route::{Protocol, Route, table};
+use crate::route::{Family, Protocol, Route, table};
 use crate::rule::Rule;
 
 /// The version of what [`Checkpoint`] serialises to.
@@ -161,9 +162,13 @@ fn save_address(
     Some(saved)
 }
 
-/// Whether a route is anyone's but the kernel's, or one that the kernel makes only once.
+/// Whether a route can be put back.
 fn is_kept(route: &Route) -> bool {
     let passing = route.expires || matches!(route.protocol, Protocol::RA | Protocol::REDIRECT);
-    let own = route.table == table::LOCAL && route.protocol == Protocol::KERNEL;
+    // The kernel adds these when an IPv6 address has passed its check for doubles, and takes away
+    // only those it added itself.
+    let own = route.family() == Family::Ipv6
+        && route.table == table::LOCAL
+        && route.protocol == Protocol::KERNEL;
     !passing && !own
 }

@@ -158,6 +158,7 @@ pub(crate) fn read_datagram(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result
 pub(crate) struct Frames<'a>(pub(crate) &'a [u8]);
 
 /// One message, not yet read.
+#[derive(Clone, Copy)]
 pub(crate) struct Frame<'a>(&'a [u8]);
 
 impl<'a> Iterator for Frames<'a> {
@@ -175,14 +176,14 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Frame<'_> {
-    fn header(&self) -> Result<NetlinkHeader, Failure> {
+    fn header(self) -> Result<NetlinkHeader, Failure> {
         use netlink_packet_core::{NetlinkBuffer, Parseable};
         NetlinkBuffer::new_checked(&self.0)
             .and_then(|buffer| NetlinkHeader::parse(&buffer))
             .map_err(|error| Failure::Malformed(error.to_string()))
     }
 
-    pub(crate) fn decode(&self) -> Result<NetlinkPayload<RouteNetlinkMessage>, String> {
+    pub(crate) fn decode(self) -> Result<NetlinkPayload<RouteNetlinkMessage>, String> {
         match NetlinkMessage::deserialize(self.0) {
             Ok(message) => Ok(message.payload),
             Err(error) => Err(chain(&error)),

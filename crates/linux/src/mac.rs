@@ -24,8 +24,11 @@ impl MacAddr {
 
 impl fmt::Display for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        for (place, octet) in self.0.iter().enumerate() {
+            let colon = if place == 0 { "" } else { ":" };
+            write!(f, "{colon}{octet:02x}")?;
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::{self, Address};
-use crate::connection::{Frames, read_datagram};
+use crate::connection::{Frame, Frames, read_datagram};
 use crate::error::{Attempt, Error, Object, Result};
 use crate::link::{self, Link};
 use crate::namespace::Namespace;
@@ -132,15 +132,7 @@ impl Monitor {
                 }
                 Err(_empty) => {}
                 Ok(Ok(())) if self.lost => {}
-                Ok(Ok(())) => {
-                    self.waiting.extend(Frames(&self.buffer).filter_map(
-                        |frame| match frame.decode() {
-                            Ok(NetlinkPayload::InnerMessage(message)) => event(&message),
-                            Ok(_) => None,
-                            Err(reason) => Some(Event::Resync(Reason::Unreadable(reason))),
-                        },
-                    ))
-                }
+                Ok(Ok(())) => self.waiting.extend(Frames(&self.buffer).filter_map(received)),
                 Ok(Err(error)) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {
                     self.lost = true;
                 }
@@ -171,6 +163,14 @@ fn listen(watch: Watch) -> io::Result<Socket> {
         socket.add_membership(group)?;
     }
     Ok(socket)
+}
+
+fn received(frame: Frame<'_>) -> Option<Event> {
+    match frame.decode() {
+        Ok(NetlinkPayload::InnerMessage(message)) => event(&message),
+        Ok(_) => None,
+        Err(reason) => Some(Event::Resync(Reason::Unreadable(reason))),
+    }
 }
 
 fn event(message: &RouteNetlinkMessage) -> Option<Event> {

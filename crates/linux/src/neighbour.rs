@@ -175,10 +175,10 @@ pub(crate) fn decode(message: &NeighbourMessage) -> Option<Neighbour> {
     for attribute in &message.attributes {
         match attribute {
             NeighbourAttribute::Destination(NeighbourAddress::Inet(found)) => {
-                ip = Some((*found).into())
+                ip = Some((*found).into());
             }
             NeighbourAttribute::Destination(NeighbourAddress::Inet6(found)) => {
-                ip = Some((*found).into())
+                ip = Some((*found).into());
             }
             NeighbourAttribute::LinkLayerAddress(bytes) => mac = MacAddr::from_bytes(bytes),
             _ => {}

@@ -9,6 +9,8 @@ use super::{Checkpoint, Lower, SavedLink};
 use crate::link::LinkKind;
 use crate::name::IfName;
 
+type Alike<'a> = dyn Fn(&SavedLink, &SavedLink) -> bool + 'a;
+
 pub(super) struct Matching<'a> {
     /// The same link, now and as wanted.
     pub(super) pairs: Vec<(&'a SavedLink, &'a SavedLink)>,
@@ -27,8 +29,7 @@ impl<'a> Matching<'a> {
         let numbers = now.world == wanted.world;
         let by_number = |a: &SavedLink, b: &SavedLink| numbers && a.index == b.index;
         let by_name = |a: &SavedLink, b: &SavedLink| a.name == b.name;
-        let rules: [&dyn Fn(&SavedLink, &SavedLink) -> bool; 2] = [&by_number, &by_name];
-        for rule in rules {
+        for rule in [&by_number as &Alike<'_>, &by_name] {
             for want in &wanted.links {
                 if candidates.iter().any(|(_, taken)| taken.name == want.name) {
                     continue;

@@ -1,9 +1,10 @@
 //! The steps from one checkpoint to another, as a value that prints.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::matching::Matching;
-use super::{Checkpoint, SavedLink, addresses, links, routes};
+use super::{Checkpoint, Lower, SavedLink, addresses, links, routes};
 use crate::address::Address;
 use crate::link::LinkKind;
 use crate::mac::MacAddr;
@@ -100,6 +101,33 @@ impl Step {
     }
 }
 
+impl Step {
+    /// The links that are other ones afterwards, or have other addresses.
+    fn touches(&self) -> Vec<&IfName> {
+        match self {
+            Self::Rename { to, .. } => vec![to],
+            Self::DeleteLink { name, .. } => vec![name],
+            Self::CreateLink(link) => match &link.peer {
+                Some(Lower::Here(peer)) => vec![&link.name, peer],
+                _ => vec![&link.name],
+            },
+            Self::ChangeLink(change) => vec![&change.name],
+            Self::DeleteAddress(address) | Self::AddAddress(address) => vec![&address.link],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the kernel will do it when the links are right, or at least has not had its chance.
+    fn comes_by_itself(&self, touched: &HashSet<IfName>) -> bool {
+        let Self::Late(step) = self else { return false };
+        match &**step {
+            Self::AddAddress(address) => touched.contains(&address.link),
+            Self::AddRoute(route) => route.links().any(|link| touched.contains(link)),
+            _ => false,
+        }
+    }
+}
+
 impl Plan {
     /// The steps that lead from one state to the other.
     pub fn between(now: &Checkpoint, wanted: &Checkpoint) -> Self {
@@ -108,6 +136,8 @@ impl Plan {
         steps.extend(addresses::steps(&matching, now, wanted));
         steps.extend(routes::steps(&matching, now, wanted));
         steps.extend(rules(now, wanted));
+        let touched: HashSet<IfName> = steps.iter().flat_map(Step::touches).cloned().collect();
+        steps.retain(|step| !step.comes_by_itself(&touched));
         // Stable: within a phase the order above stays.
         steps.sort_by_key(Step::phase);
         Self { steps }

@@ -4,7 +4,7 @@ use super::Checkpoint;
 use super::matching::Matching;
 use super::plan::Step;
 use crate::name::IfName;
-use crate::route::{Protocol, Route};
+use crate::route::{Protocol, Route, RouteKind};
 
 type Saved = Route<IfName>;
 
@@ -18,9 +18,9 @@ pub(super) fn steps(matching: &Matching<'_>, now: &Checkpoint, wanted: &Checkpoi
         .collect();
     let mut missing: Vec<&Saved> =
         wanted.routes.iter().filter(|route| !have.contains(route)).collect();
-    // A gateway must be reachable when its route comes, and while it is there.
+    // An own address must be known as such and a gateway be reachable when a route names them.
     extra.sort_by_key(|route| !has_gateway(route));
-    missing.sort_by_key(|route| has_gateway(route));
+    missing.sort_by_key(|route| (has_gateway(route), route.kind != RouteKind::Local));
     let delete = extra.into_iter().map(|route| Step::DeleteRoute(Box::new(route.clone())));
     delete.chain(missing.into_iter().map(add)).collect()
 }

@@ -61,7 +61,7 @@ impl Bridge {
         for attribute in data {
             match attribute {
                 InfoBridge::StpState(state) => {
-                    bridge.stp = Some(*state != BridgeStpState::Disabled)
+                    bridge.stp = Some(*state != BridgeStpState::Disabled);
                 }
                 InfoBridge::VlanFiltering(on) => bridge.vlan_filtering = Some(*on),
                 InfoBridge::VlanDefaultPvid(vid) => bridge.vlan_default_pvid = Some(*vid),

@@ -15,7 +15,7 @@ pub(super) fn select(link: Select<'_>) -> LinkMessage {
     match link {
         Select::Index(index) => message.header.index = index.0,
         Select::Name(name) => {
-            message.attributes.push(LinkAttribute::IfName(name.as_str().to_owned()))
+            message.attributes.push(LinkAttribute::IfName(name.as_str().to_owned()));
         }
     }
     message

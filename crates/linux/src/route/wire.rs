@@ -122,7 +122,7 @@ pub(crate) fn decode(message: &RouteMessage) -> Option<Route> {
                 destination = IpNet::new(ip(address)?, header.destination_prefix_length).ok()?;
             }
             RouteAttribute::Gateway(_) | RouteAttribute::Via(_) => {
-                route.gateway = gateway(attribute)
+                route.gateway = gateway(attribute);
             }
             RouteAttribute::Oif(index) => route.link = Some(LinkIndex(*index)),
             RouteAttribute::Table(table) => route.table = *table,

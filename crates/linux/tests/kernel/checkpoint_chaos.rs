@@ -92,7 +92,7 @@ fn perform(net: &Handle, deed: &Deed) -> Option<()> {
         }
         Deed::Mtu(number, mtu) => net.set_mtu(&link(number)?, mtu).ok()?,
         Deed::Mac(number, last) => {
-            net.set_mac(&link(number)?, MacAddr([2, 1, 1, 1, 1, last])).ok()?
+            net.set_mac(&link(number)?, MacAddr([2, 1, 1, 1, 1, last])).ok()?;
         }
         Deed::Switch(number, up) => {
             change(&link(number)?, LinkChange { up: Some(up), ..LinkChange::default() })?;
@@ -167,7 +167,7 @@ fn any_deeds_are_undone() {
     if Site::new().is_none() {
         return;
     }
-    let cases = std::env::var("LANDBRIDGE_CHAOS_CASES").map_or(25, |text| text.parse().unwrap());
+    let cases = std::env::var("LANDBRIDGE_CHAOS_CASES").map_or(16, |text| text.parse().unwrap());
     let config =
         Config { cases, max_shrink_iters: 60, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);

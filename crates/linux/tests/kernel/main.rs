@@ -4,6 +4,8 @@
 //! gone when the test is, however it ends. What the kernel lacks and what needs root is skipped,
 //! with its reason in the file that `LANDBRIDGE_SKIP_FILE` names.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // all of this is test code
+
 mod addresses;
 mod checkpoint;
 mod checkpoint_chaos;

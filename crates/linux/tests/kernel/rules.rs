@@ -12,7 +12,7 @@ fn the_usual_three_are_read() {
     let rules = node.net.rules().unwrap();
     let four: Vec<_> = rules.iter().filter(|rule| rule.family == Family::Ipv4).collect();
     assert_eq!(
-        four.iter().map(|rule| rule.to_string()).collect::<Vec<_>>(),
+        four.into_iter().map(Rule::to_string).collect::<Vec<_>>(),
         [
             "ipv4 0 from all table local",
             "ipv4 32766 from all table main",
