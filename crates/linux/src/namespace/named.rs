@@ -50,10 +50,13 @@ pub fn open(directory: &Path, name: &str) -> Result<Namespace> {
 pub fn delete(directory: &Path, name: &str) -> Result<()> {
     let path = place(directory, name, "delete")?;
     let error = |source| failed("delete", name, source);
-    match unmount(&path, UnmountFlags::DETACH) {
-        // Not a mount (a crash left the file), or nothing at all.
-        Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {}
-        Err(errno) => return Err(error(errno.into())),
+    // Until nothing is mounted there: others may have mounted over it.
+    loop {
+        match unmount(&path, UnmountFlags::DETACH) {
+            Ok(()) => {}
+            Err(Errno::INVAL | Errno::NOENT) => break,
+            Err(errno) => return Err(error(errno.into())),
+        }
     }
     match std::fs::remove_file(&path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(error(source)),
