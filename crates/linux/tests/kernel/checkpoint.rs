@@ -1,9 +1,10 @@
 //! Checkpoints: taken, compared, restored.
 
-use landbridge_linux::checkpoint::Plan;
+use landbridge_linux::address::Origin;
+use landbridge_linux::checkpoint::{Plan, SavedLink};
 use landbridge_linux::link::{Bridge, Macvlan, MacvlanMode};
 use landbridge_linux::probe::Feature;
-use landbridge_linux::route::Family;
+use landbridge_linux::route::{Family, Protocol};
 use landbridge_linux::{Address, Checkpoint, Error, LinkKind, MacAddr, NewLink, Route, Rule};
 
 use crate::harness::{Node, has, name, wire};
@@ -55,9 +56,29 @@ impl Site {
         let after = net.checkpoint().unwrap();
         let rest = Plan::between(&after, before);
         assert!(rest.is_empty(), "{rest}");
+        assert_eq!(essence(&after), essence(before), "{report}");
         let again = net.restore(before).unwrap();
         assert!(again.done.is_empty() && again.is_complete(), "{again}");
     }
+}
+
+/// What a person would compare, told without the planner's help.
+fn essence(of: &Checkpoint) -> Vec<String> {
+    let links = of.links.iter().map(|link| {
+        let SavedLink { name, kind, mtu, mac, up, master, alias, parent, peer, .. } = link;
+        format!("{name:?} {kind:?} {mtu} {mac:?} {up} {master:?} {alias:?} {parent:?} {peer:?}")
+    });
+    let addresses = of.addresses.iter().filter(|address| address.origin == Origin::User);
+    let addresses = addresses.map(|address| {
+        let Address { link, net, broadcast, scope, flags, .. } = address;
+        format!("{link} {net} {broadcast:?} {scope:?} {}", flags.secondary)
+    });
+    let routes = of.routes.iter().filter(|route| route.protocol != Protocol::KERNEL);
+    let routes = routes.map(|route| format!("{route:?}"));
+    let rules = of.rules.iter().map(|rule| format!("{rule:?}"));
+    let mut all: Vec<String> = links.chain(addresses).chain(routes).chain(rules).collect();
+    all.sort();
+    all
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn of_many_creators_one_wins() {
 #[test]
 fn names_stay_in_their_directory() {
     let directory = Path::new("/nowhere/at/all");
-    for wrong in ["", ".", "..", "a/b", "/etc/passwd", "../x", "a/"] {
+    for wrong in ["", ".", "..", "a/b", "/nowhere/else", "../x", "a/"] {
         for outcome in [
             named::create(directory, wrong).map(drop),
             named::open(directory, wrong).map(drop),
@@ -127,7 +127,7 @@ fn the_callers_thread_never_moves() {
 #[test]
 fn a_runtimes_workers_never_move() {
     let Some(node) = Node::new() else { return };
-    let before = Namespace::current().unwrap().identity().unwrap();
+    let before = Namespace::of_process(std::process::id()).unwrap().identity().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(async {
         for _ in 0..20 {
