@@ -18,6 +18,21 @@
 //!   longer while another process holds the kernel's routing lock). Async code that does many of
 //!   them wraps them in `spawn_blocking`.
 //!
+//! ```no_run
+//! use landbridge_linux::{Address, Handle, IfName, LinkKind, Namespace, NewLink};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Handle::open()?;
+//! let pod = Namespace::unnamed()?;
+//! let end = |name| Ok::<_, Box<dyn std::error::Error>>(NewLink::new(IfName::new(name)?, LinkKind::Veth).up());
+//! host.create_veth(&end("veth-pod")?, &end("eth0")?, Some(&pod))?;
+//! let inside = Handle::in_namespace(&pod)?;
+//! let eth0 = inside.index(&IfName::new("eth0")?)?;
+//! inside.ensure_address(&Address::new(eth0, "192.0.2.10/24".parse()?))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The netlink crates change their types every few months; no type of theirs is in this interface.
 
 pub mod address;

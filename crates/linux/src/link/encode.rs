@@ -110,3 +110,79 @@ pub(super) fn options(link: Select<'_>, kind: &LinkKind) -> LinkMessage {
     }
     message
 }
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
+    use netlink_packet_route::RouteNetlinkMessage;
+
+    use super::*;
+    use crate::link::{
+        Bond, BondMode, Bridge, HashPolicy, LacpRate, LinkIndex, Macvlan, MacvlanMode, Vlan,
+        VlanProtocol, Vxlan, decode,
+    };
+    use crate::name::IfName;
+
+    fn over_the_wire(message: LinkMessage) -> LinkMessage {
+        let payload = NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(message));
+        let mut packet = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        packet.finalize();
+        let mut bytes = vec![0; packet.buffer_len()];
+        packet.serialize(&mut bytes);
+        let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes).unwrap();
+        match read.payload {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// For the kinds that not every kernel has, this is all that can be tested everywhere.
+    #[test]
+    fn every_kind_survives_the_wire() {
+        let bond = |mode, lacp_rate| {
+            LinkKind::Bond(Bond {
+                mode: Some(mode),
+                miimon_ms: Some(100),
+                up_delay_ms: Some(200),
+                down_delay_ms: Some(300),
+                min_links: Some(1),
+                hash_policy: Some(HashPolicy::Layer34),
+                lacp_rate,
+            })
+        };
+        let bridge = Bridge {
+            stp: Some(true),
+            vlan_filtering: Some(true),
+            vlan_default_pvid: Some(7),
+            multicast_snooping: Some(false),
+            ageing_centiseconds: Some(30_000),
+            forward_delay_centiseconds: Some(400),
+            hello_time_centiseconds: Some(200),
+            max_age_centiseconds: Some(2000),
+            priority: Some(4096),
+            group_forward_mask: Some(0x4000),
+        };
+        for kind in [
+            LinkKind::Veth,
+            LinkKind::Dummy,
+            LinkKind::Vrf { table: 70_000 },
+            LinkKind::Vlan(Vlan { id: 20, protocol: VlanProtocol::Customer }),
+            LinkKind::Vlan(Vlan { id: 4094, protocol: VlanProtocol::Service }),
+            LinkKind::Macvlan(Macvlan { mode: MacvlanMode::Passthru }),
+            LinkKind::Macvlan(Macvlan { mode: MacvlanMode::Source }),
+            LinkKind::Bridge(bridge),
+            bond(BondMode::Lacp, Some(LacpRate::Fast)),
+            bond(BondMode::ActiveBackup, None),
+            LinkKind::Vxlan(Vxlan { id: 0x00ab_cdef, port: Some(4789), ..Vxlan::default() }),
+        ] {
+            let wanted = NewLink::new(IfName::new("x").unwrap(), kind.clone()).on(LinkIndex(7));
+            let seen = decode(&over_the_wire(new(&wanted, None)));
+            assert_eq!(seen.kind, kind);
+            assert_eq!(
+                seen.parent.or(seen.peer).map(|far| far.index),
+                Some(LinkIndex(7)),
+                "{kind}"
+            );
+        }
+    }
+}

@@ -78,5 +78,11 @@ fn the_cost_of_a_pair() {
         node.net.create_veth(&one, &other, None).unwrap();
     }
     println!("{:?} per pair", start.elapsed() / PAIRS);
+    let start = Instant::now();
     assert_eq!(node.net.links().unwrap().len(), 1 + 2 * PAIRS as usize);
+    println!("{:?} to list them", start.elapsed());
+    let start = Instant::now();
+    let before = node.net.checkpoint().unwrap();
+    println!("{:?} for a checkpoint", start.elapsed());
+    assert_eq!(before.links.len(), 1 + 2 * PAIRS as usize);
 }

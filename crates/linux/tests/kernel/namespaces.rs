@@ -23,8 +23,10 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        for name in named::list(self.path()).unwrap_or_default() {
-            let _ = named::delete(self.path(), &name);
+        for directory in [self.path(), &self.path().join("below")] {
+            for name in named::list(directory).unwrap_or_default() {
+                let _ = named::delete(directory, &name);
+            }
         }
     }
 }
