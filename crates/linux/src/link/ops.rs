@@ -53,9 +53,14 @@ impl Handle {
         self.finish(link)
     }
 
-    /// Makes a link in another namespace, with its parent in this one.
+    /// Makes a link in another namespace, with its parent in this one. A master would have to be of
+    /// that namespace, so one that is named here is not used.
     pub fn create_link_in(&self, link: &NewLink, namespace: &Namespace) -> Result<()> {
-        self.make(link, Some(namespace))
+        self.make(link, Some(namespace))?;
+        if link.alias.is_none() {
+            return Ok(());
+        }
+        Self::in_namespace(namespace)?.set_alias_if_any(link)
     }
 
     /// Makes a pair of links, the second in another namespace where one is given.

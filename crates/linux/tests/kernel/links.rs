@@ -108,9 +108,11 @@ fn macvlans_stand_on_a_parent() {
     node.net.change_options(&made, &kind(mode)).unwrap();
     assert_eq!(node.net.expect_link(&made).unwrap().kind, kind(mode));
 
-    let there = NewLink::new(name("net1"), kind(MacvlanMode::Bridge)).on(parent.index).up();
+    let kind = kind(MacvlanMode::Bridge);
+    let there = NewLink::new(name("net1"), kind).on(parent.index).with_alias("a pod's").up();
     node.net.create_link_in(&there, &pod.namespace).unwrap();
     let seen = pod.net.expect_link(&there.name).unwrap();
+    assert_eq!(seen.alias, there.alias);
     assert!(seen.up);
     let far = seen.parent.unwrap();
     assert_eq!(far.index, parent.index);
