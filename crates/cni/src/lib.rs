@@ -1,1 +1,25 @@
 //! CNI as values: configurations, results, errors, network annotations, whereabouts records.
+//!
+//! Nothing here does IO, speaks netlink or knows a Kubernetes client. A plugin reads its input
+//! with this crate, does its work elsewhere, and writes its answer with this crate.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`version`] | the versions, what each knows, which one to answer in |
+//! | [`error`] | the error object and its numbers |
+//! | [`names`] | names that are let through |
+//! | [`environment`], [`args`] | what a plugin is called with |
+//! | [`result`] | what ADD answers, in every version |
+//! | [`json`] | JSON the way the peers write it |
+
+pub mod args;
+pub mod environment;
+pub mod error;
+pub mod json;
+pub mod names;
+pub mod result;
+pub mod version;
+
+pub use self::error::{CniError, Code, Coded};
+pub use self::result::CniResult;
+pub use self::version::Version;
