@@ -9,16 +9,20 @@
 //! | [`error`] | the error object and its numbers |
 //! | [`names`] | names that are let through |
 //! | [`environment`], [`args`] | what a plugin is called with |
+//! | [`config`] | networks, and what a plugin is handed of one |
 //! | [`result`] | what ADD answers, in every version |
+//! | [`whereabouts`] | addresses recorded in the cluster: settings, records, choice |
 //! | [`json`] | JSON the way the peers write it |
 
 pub mod args;
+pub mod config;
 pub mod environment;
 pub mod error;
 pub mod json;
 pub mod names;
 pub mod result;
 pub mod version;
+pub mod whereabouts;
 
 pub use self::error::{CniError, Code, Coded};
 pub use self::result::CniResult;

@@ -8,6 +8,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use landbridge_addr::net::Family;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -215,6 +216,12 @@ impl CniResult {
     /// The text for standard output in a version.
     pub fn print(&self, version: Version) -> Result<String, BadResult> {
         Ok(json::indented(&self.to_value(version)?)?)
+    }
+
+    /// The gateway a route without one takes: the first of its family.
+    pub fn gateway(&self, family: Family) -> Option<IpAddr> {
+        let gateways = self.ips.iter().filter_map(|ip| ip.gateway);
+        gateways.into_iter().find(|gateway| Family::of(*gateway) == family)
     }
 
     /// The first address of each family, each with the routes of its family.
