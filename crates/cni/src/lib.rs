@@ -11,6 +11,8 @@
 //! | [`environment`], [`args`] | what a plugin is called with |
 //! | [`config`] | networks, and what a plugin is handed of one |
 //! | [`result`] | what ADD answers, in every version |
+//! | [`networks`] | the networks a pod asks for |
+//! | [`status`] | what a pod's networks look like |
 //! | [`whereabouts`] | addresses recorded in the cluster: settings, records, choice |
 //! | [`json`] | JSON the way the peers write it |
 
@@ -20,7 +22,9 @@ pub mod environment;
 pub mod error;
 pub mod json;
 pub mod names;
+pub mod networks;
 pub mod result;
+pub mod status;
 pub mod version;
 pub mod whereabouts;
 
