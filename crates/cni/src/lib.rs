@@ -10,7 +10,9 @@
 //! | [`names`] | names that are let through |
 //! | [`environment`], [`args`] | what a plugin is called with |
 //! | [`config`] | networks, and what a plugin is handed of one |
+//! | [`plugins`] | what each plugin's configuration says |
 //! | [`result`] | what ADD answers, in every version |
+//! | [`delegation`] | which plugin is run, in which order, and what is undone |
 //! | [`networks`] | the networks a pod asks for |
 //! | [`status`] | what a pod's networks look like |
 //! | [`whereabouts`] | addresses recorded in the cluster: settings, records, choice |
@@ -18,11 +20,13 @@
 
 pub mod args;
 pub mod config;
+pub mod delegation;
 pub mod environment;
 pub mod error;
 pub mod json;
 pub mod names;
 pub mod networks;
+pub mod plugins;
 pub mod result;
 pub mod status;
 pub mod version;

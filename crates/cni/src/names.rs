@@ -117,6 +117,18 @@ pub fn cut_to_interface(name: &str) -> &str {
     name.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
+/// How many bytes a hardware address has: pairs with colons or dashes, or fours with dots.
+pub fn mac_length(text: &str) -> Option<usize> {
+    let (separator, width) = match text.as_bytes().get(2)? {
+        b':' => (':', 2),
+        b'-' => ('-', 2),
+        _ => ('.', 4),
+    };
+    let is_part = |part: &str| part.len() == width && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let parts: Vec<&str> = text.split(separator).collect();
+    parts.iter().all(|part| is_part(part)).then_some(parts.len() * width / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

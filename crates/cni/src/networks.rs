@@ -111,10 +111,10 @@ impl Selection {
         if !self.interface.is_empty() {
             names::interface(&self.interface).map_err(|error| at(Why::Interface(error)))?;
         }
-        if !self.mac.is_empty() && !matches!(mac_length(&self.mac), Some(6 | 8 | 20)) {
+        if !self.mac.is_empty() && !matches!(names::mac_length(&self.mac), Some(6 | 8 | 20)) {
             return Err(at(Why::Mac(self.mac.clone())));
         }
-        if !self.infiniband_guid.is_empty() && mac_length(&self.infiniband_guid) != Some(8) {
+        if !self.infiniband_guid.is_empty() && names::mac_length(&self.infiniband_guid) != Some(8) {
             return Err(at(Why::Guid(self.infiniband_guid.clone())));
         }
         for ip in &self.ips {
@@ -208,18 +208,6 @@ fn is_label(text: &str) -> bool {
     bytes.iter().all(|byte| outer(byte) || *byte == b'-')
         && bytes.first().is_some_and(outer)
         && bytes.last().is_some_and(outer)
-}
-
-/// How many bytes a hardware address has: pairs with colons or dashes, or fours with dots.
-fn mac_length(text: &str) -> Option<usize> {
-    let (separator, width) = match text.as_bytes().get(2)? {
-        b':' => (':', 2),
-        b'-' => ('-', 2),
-        _ => ('.', 4),
-    };
-    let is_part = |part: &str| part.len() == width && part.bytes().all(|b| b.is_ascii_hexdigit());
-    let parts: Vec<&str> = text.split(separator).collect();
-    parts.iter().all(|part| is_part(part)).then_some(parts.len() * width / 2)
 }
 
 /// Why the annotation is refused.
