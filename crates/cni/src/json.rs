@@ -56,6 +56,18 @@ pub fn sorted(value: Value) -> Value {
     }
 }
 
+/// Whether a number may be left out. (Serde asks for references.)
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Whether a switch may be left out. (Serde asks for references.)
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn write_with(
     formatter: impl Formatter,
     value: &impl Serialize,

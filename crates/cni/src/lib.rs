@@ -3,6 +3,18 @@
 //! Nothing here does IO, speaks netlink or knows a Kubernetes client. A plugin reads its input
 //! with this crate, does its work elsewhere, and writes its answer with this crate.
 //!
+//! ```
+//! use landbridge_cni::config::{Input, Network};
+//! use landbridge_cni::json::Object;
+//!
+//! // What stands in a NetworkAttachmentDefinition, and what its plugin reads of it.
+//! let config = r#"{"cniVersion": "0.3.1", "type": "macvlan", "master": "enp6s0.20"}"#;
+//! let network = Network::of_definition("internalapi", config)?.ok_or("no configuration")?;
+//! let stdin = network.stdin_for(&network.plugins[0], None, &Object::new())?;
+//! assert_eq!(Input::parse(stdin.as_bytes())?.name, "internalapi");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | idea |
 //! |---|---|
 //! | [`version`] | the versions, what each knows, which one to answer in |

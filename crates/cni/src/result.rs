@@ -44,7 +44,7 @@ pub struct Interface {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mac: String,
     /// Its MTU, 0 when not told; since 1.1.0.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub mtu: u32,
     /// The network namespace it is in; empty on the host.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -79,13 +79,13 @@ pub struct Route {
     #[serde(default, deserialize_with = "address", skip_serializing_if = "Option::is_none")]
     pub gw: Option<IpAddr>,
     /// The MTU along it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub mtu: u32,
     /// The segment size to advertise.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub advmss: u32,
     /// Its priority; lower wins.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub priority: u32,
     /// The routing table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,11 +149,6 @@ struct Ip02 {
     gateway: Option<IpAddr>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     routes: Vec<Route>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// An address, absent when the text is empty.

@@ -32,10 +32,10 @@ pub struct NetworkStatus {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mac: String,
     /// Its MTU, where the plugin tells it.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "json::is_zero")]
     pub mtu: u32,
     /// Whether it is the cluster's network.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "json::is_false")]
     pub default: bool,
     /// For the resolver; printed even when there is nothing to tell.
     pub dns: Dns,
@@ -45,16 +45,6 @@ pub struct NetworkStatus {
     /// The gateways of its default routes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<String>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Writes the annotation.

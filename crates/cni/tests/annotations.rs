@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC*|[\\[{\"@/,a-z ]{0,30}") {
+    fn any_text_is_read_or_refused(text in "\\PC*|[@/,a-z ]{0,20}|[\\[{\"@/,a-z ]{0,30}") {
         let _ = networks::parse(&text, "n");
         let _ = networks::parse_default(&text, "n");
         let _ = networks::gateway_of_definition(&text);

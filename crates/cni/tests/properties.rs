@@ -259,8 +259,15 @@ proptest! {
     #[test]
     fn environments_are_read_or_refused(pairs in proptest::collection::btree_map(
         "CNI_(COMMAND|CONTAINERID|NETNS|IFNAME|ARGS|PATH|NETNS_OVERRIDE)",
-        "ADD|DEL|CHECK|GC|STATUS|VERSION|[a-z0-9]{1,5}|(A=b;?){0,2}|\\PC{0,12}", 0..7)) {
-        let pairs: BTreeMap<String, String> = pairs;
+        "ADD|DEL|CHECK|GC|STATUS|VERSION|[a-z0-9]{1,5}|(A=b;?){0,2}|/a:/b|true|\\PC{0,12}", 0..4)) {
+        let whole = [
+            ("CNI_COMMAND", "ADD"), ("CNI_CONTAINERID", "c"), ("CNI_NETNS", "/n"),
+            ("CNI_IFNAME", "eth0"), ("CNI_ARGS", "A=b;C="), ("CNI_PATH", "/opt:/usr"),
+        ];
+        let mut variables: BTreeMap<String, String> =
+            whole.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        variables.extend(pairs);
+        let pairs = variables;
         if let Ok(Some(read)) = Environment::read(&pairs) {
             prop_assert_eq!(Environment::read(&read.write()).unwrap(), Some(read));
         }

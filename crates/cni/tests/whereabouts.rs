@@ -11,7 +11,7 @@ use landbridge_cni::args::Args;
 use landbridge_cni::config::Input;
 use landbridge_cni::whereabouts::{
     Allocation, Claim, Ipam, Ledger, NoAddress, PoolSpec, RangeSettings, Usable, merge_flat_file,
-    patch,
+    patch, podref,
 };
 use landbridge_cni::{Code, Coded};
 use proptest::prelude::*;
@@ -21,6 +21,10 @@ fn ipam(section: &Value, args: &str) -> Result<Ipam, String> {
     let text = json!({"cniVersion": "1.0.0", "name": "n", "type": "macvlan", "ipam": section});
     let input = Input::parse(text.to_string().as_bytes()).unwrap();
     Ipam::read(&input, &Args::parse(args).unwrap()).map_err(|error| error.to_string())
+}
+
+fn args(text: &str) -> Args {
+    Args::parse(text).unwrap()
 }
 
 fn claim<'a>(container_id: &'a str, podref: &'a str, ifname: &'a str) -> Claim<'a> {
@@ -184,12 +188,12 @@ fn excluded_subnets_are_excluded_whole() {
     let some = usable("10.0.0.0/28", &["10.0.0.8/29", "10.0.0.1"]);
     let given = fill(&mut empty("10.0.0.0/28"), &some);
     assert_eq!(given, ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.7"]);
-    let all = usable("10.0.0.0/28", &["10.0.0.0/8", "fd00::/8"]);
+    let all = usable("10.0.0.0/28", &["10.0.0.0/8", "fd00::1"]);
     let error = empty("10.0.0.0/28").assign(&all, &claim("c", "n/p", "net1"), nobody).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.14 / range: 10.0.0.0/28 / \
-         excludeRanges: [10.0.0.0/8 fd00::/8]"
+         excludeRanges: [10.0.0.0/8 fd00::1]"
     );
 }
 
@@ -250,8 +254,10 @@ fn what_another_range_reserved_is_passed_over() {
     };
     let given = ledger.assign(&usable, &claim("c", "n/p", "net1"), reserved).unwrap();
     assert_eq!(given.address.to_string(), "10.0.0.2/24", "one's own reservation is no obstacle");
+    assert!(given.is_reserved);
     // Where nobody looks, the first is still there to be given.
     let given = ledger.assign(&usable, &claim("c", "n/q", "net1"), nobody).unwrap();
+    assert!(!given.is_reserved);
     assert_eq!(given.address.to_string(), "10.0.0.1/24");
     // A record and a reservation that disagree are not given out.
     let error = ledger.assign(&usable, &claim("c", "n/q", "net1"), reserved).unwrap_err();
@@ -285,6 +291,25 @@ fn pools_others_wrote_are_read_as_they_are() {
     assert!(ledger.release(&claim("a", "n/other", "net1")).is_none());
     assert!(ledger.release(&claim("a", "n/a", "net1")).is_some());
     assert!(Ledger::read(&PoolSpec { range: "x".into(), ..PoolSpec::default() }).is_err());
+}
+
+#[test]
+fn a_large_pool_fills_from_the_lowest_to_the_last() {
+    let mut ledger = empty("10.0.0.0/18");
+    let given = fill(&mut ledger, &usable("10.0.0.0/18", &[]));
+    assert_eq!(given.len(), (1 << 14) - 2);
+    assert_eq!(given.last().unwrap(), "10.0.63.254");
+    assert!(ledger.release(&claim("c", "n/p7", "net1")).is_some());
+    let next = ledger.assign(&usable("10.0.0.0/18", &[]), &claim("c", "n/x", "net1"), nobody);
+    assert_eq!(next.unwrap().address.to_string(), "10.0.0.8/18");
+}
+
+#[test]
+fn a_call_without_a_pod_is_refused() {
+    assert_eq!(podref(&args("K8S_POD_NAMESPACE=n;K8S_POD_NAME=p")).unwrap(), "n/p");
+    let error = podref(&args("K8S_POD_NAMESPACE=n")).unwrap_err();
+    assert_eq!(error.to_string(), "IPAM client initialization error: no pod name");
+    assert_eq!(error.code(), Code::INVALID_ENVIRONMENT);
 }
 
 #[test]

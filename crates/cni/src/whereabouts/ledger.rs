@@ -85,6 +85,9 @@ pub struct Assignment {
     pub address: IpNet,
     /// What changed in the pool; `None` when it was all there already.
     pub change: Option<Change>,
+    /// Whether the pod holds the address's reservation already, so that none is to be made. Asked
+    /// anew for each range; upstream forgets to, and leaves later ranges without.
+    pub is_reserved: bool,
 }
 
 /// A pool as it stands.
@@ -154,17 +157,20 @@ impl Ledger {
         claim: &Claim<'_>,
         mut reserved: impl FnMut(IpAddr) -> Option<String>,
     ) -> Result<Assignment, NoAddress> {
-        let mut other = |address| reserved(address).filter(|holder| holder != claim.podref);
         let interface = (claim.podref.to_owned(), claim.ifname.to_owned());
         let own = self.by_interface.get(&interface).and_then(BTreeSet::first).copied();
         if let Some(offset) = own
             && let Some(address) = self.address(offset)
         {
-            if let Some(holder) = other(address) {
-                return Err(NoAddress::HeldTwice { address, holder });
-            }
+            let is_reserved = match reserved(address) {
+                Some(holder) if holder != claim.podref => {
+                    return Err(NoAddress::HeldTwice { address, holder });
+                }
+                holder => holder.is_some(),
+            };
             let change = self.hand_over(offset, claim.container_id);
-            return Ok(Assignment { address: with_length(address, usable), change });
+            let address = with_length(address, usable);
+            return Ok(Assignment { address, change, is_reserved });
         }
         let view = self.view(usable);
         let mut passed = Vec::new();
@@ -172,8 +178,9 @@ impl Ledger {
             let Some(address) = self.views.get(view).and_then(|(_, pool)| pool.lowest()) else {
                 break None;
             };
-            if other(address).is_none() {
-                break Some(address);
+            let holder = reserved(address);
+            if holder.as_ref().is_none_or(|holder| holder == claim.podref) {
+                break Some((address, holder.is_some()));
             }
             passed.push(address);
             self.each_view(|pool| {
@@ -186,8 +193,8 @@ impl Ledger {
                 pool.release(address);
             });
         }
-        let found = found.and_then(|address| Some((address, self.offset(address)?)));
-        let Some((address, offset)) = found else {
+        let found = found.and_then(|(address, own)| Some((address, own, self.offset(address)?)));
+        let Some((address, is_reserved, offset)) = found else {
             return Err(NoAddress::Exhausted {
                 bounds: usable.bounds(),
                 prefix: usable.prefix(),
@@ -202,7 +209,7 @@ impl Ledger {
         let key = offset.to_string();
         self.put(offset, key.clone(), held.clone());
         let change = Some(Change { key, before: None, after: Some(held) });
-        Ok(Assignment { address: with_length(address, usable), change })
+        Ok(Assignment { address: with_length(address, usable), change, is_reserved })
     }
 
     /// Frees the address of a container's interface. `None` when it holds none, which is no error.

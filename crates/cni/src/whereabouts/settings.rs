@@ -217,6 +217,11 @@ impl RangeSettings {
     }
 }
 
+/// The pod a call is made for, as records name it.
+pub fn podref(args: &Args) -> Result<String, BadIpam> {
+    args.pod().map(|pod| pod.reference()).ok_or(BadIpam::NoPod)
+}
+
 /// `IP=` and `GATEWAY=` of CNI_ARGS, which is how Multus passes on what a pod asks for.
 fn add_from_args(addresses: &mut Vec<StaticAddress>, args: &Args) -> Result<(), BadIpam> {
     let parts = |key| args.get(key).unwrap_or_default().split(',').map(str::trim);
@@ -299,6 +304,9 @@ pub enum BadIpam {
     /// It has not the form it should.
     #[error("the IPAM section cannot be read: {0}")]
     Json(#[source] serde_json::Error),
+    /// Nobody said which pod it is for.
+    #[error("IPAM client initialization error: no pod name")]
+    NoPod,
     /// It is in no configuration.
     #[error(transparent)]
     Network(#[from] BadNetwork),
@@ -333,6 +341,7 @@ impl Coded for BadIpam {
             Self::Json(_) => Code::DECODING_FAILURE,
             Self::Network(error) => error.code(),
             Self::ManyAddresses(_) => Code::INCOMPATIBLE_VERSION,
+            Self::NoPod => Code::INVALID_ENVIRONMENT,
             _ => Code::INVALID_CONFIG,
         }
     }

@@ -21,7 +21,8 @@ use crate::error::{Code, Coded};
 pub struct Usable {
     prefix: IpNet,
     bounds: Range,
-    exclude: Vec<IpNet>,
+    /// As written, and as read.
+    exclude: Vec<(String, IpNet)>,
 }
 
 impl Usable {
@@ -42,10 +43,10 @@ impl Usable {
         let bounds = within(settings.end, &from)
             .and_then(|end| Range::new(from.first(), end))
             .unwrap_or(from);
-        let exclude = settings
-            .exclude
-            .iter()
-            .map(|text| sloppy_prefix(text).ok_or_else(|| BadRange::Exclude(text.clone())));
+        let exclude = settings.exclude.iter().map(|text| {
+            let subnet = sloppy_prefix(text).ok_or_else(|| BadRange::Exclude(text.clone()))?;
+            Ok((text.clone(), subnet))
+        });
         Ok(Self { prefix, bounds, exclude: exclude.collect::<Result<_, _>>()? })
     }
 
@@ -62,7 +63,7 @@ impl Usable {
     /// What is left out between them.
     pub fn excluded(&self) -> RangeSet {
         let mut set = RangeSet::new();
-        for subnet in &self.exclude {
+        for (_, subnet) in &self.exclude {
             if let Some(range) = Range::new(subnet.network(), subnet.broadcast()) {
                 set.insert(range);
             }
@@ -72,7 +73,7 @@ impl Usable {
 
     /// The subnets that are left out, as the peers print a list.
     pub fn exclude_text(&self) -> String {
-        let texts: Vec<_> = self.exclude.iter().map(ToString::to_string).collect();
+        let texts: Vec<_> = self.exclude.iter().map(|(text, _)| text.as_str()).collect();
         format!("[{}]", texts.join(" "))
     }
 }
