@@ -430,7 +430,35 @@ fn naive(
     })
 }
 
+/// A pool somebody else may have written.
+fn pool() -> impl Strategy<Value = PoolSpec> {
+    let held = ("c[0-3]", "(net1)?", "n/p[0-5]");
+    let held = held.prop_map(|(id, ifname, podref)| Allocation { id, ifname, podref });
+    let range = prop_oneof![9 => Just("10.0.0.0/28"), 1 => Just("fd00::/124")];
+    (range, proptest::collection::btree_map("0?[0-9]|1[0-5]|x", held, 0..12))
+        .prop_map(|(range, allocations)| PoolSpec { range: range.into(), allocations })
+}
+
 proptest! {
+    #[test]
+    fn following_a_pool_is_reading_it(pools in proptest::collection::vec(pool(), 1..5), pod in "n/p[0-9]") {
+        let views = [usable("10.0.0.0/28", &["10.0.0.4/30"]), usable("fd00::/124", &[])];
+        let claim = claim("c9", &pod, "net1");
+        let mut follower = Ledger::read(&pools[0]).unwrap();
+        for pool in &pools {
+            follower.follow(pool).unwrap();
+            let mut reader = Ledger::read(pool).unwrap();
+            let (a, b): (Vec<_>, Vec<_>) = (follower.iter().collect(), reader.iter().collect());
+            prop_assert_eq!(a, b);
+            // Both decide the same; the follower's decision is then undone by the next pool.
+            for view in &views {
+                let (a, b) = (follower.assign(view, &claim, nobody), reader.assign(view, &claim, nobody));
+                prop_assert_eq!(a, b);
+            }
+            prop_assert_eq!(follower.release(&claim), reader.release(&claim));
+        }
+    }
+
     #[test]
     fn the_choice_is_upstreams(views in settings(), steps in proptest::collection::vec(step(), 1..120)) {
         let mut ledger = empty(&views[0].range.to_string());

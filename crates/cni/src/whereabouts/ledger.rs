@@ -250,6 +250,33 @@ impl Ledger {
         }
     }
 
+    /// Follows the pool to where it stands now, whoever changed it. What did not change costs a
+    /// comparison.
+    pub fn follow(&mut self, spec: &PoolSpec) -> Result<(), BadPool> {
+        if spec.range.parse() != Ok(self.range) {
+            *self = Self::read(spec)?;
+            return Ok(());
+        }
+        let mut now: BTreeMap<u64, (&String, &Allocation)> = BTreeMap::new();
+        for (key, held) in &spec.allocations {
+            if let Some(offset) = offset_of(key) {
+                now.insert(offset, (key, held));
+            }
+        }
+        let gone: Vec<u64> =
+            self.records.keys().filter(|offset| !now.contains_key(offset)).copied().collect();
+        for offset in gone {
+            self.drop_record(offset);
+        }
+        for (offset, (key, held)) in now {
+            let same = |record: &Record| record.key == *key && record.held == *held;
+            if !self.records.get(&offset).is_some_and(same) {
+                self.put(offset, key.clone(), held.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Notes another container for the same interface.
     fn hand_over(&mut self, offset: u64, container_id: &str) -> Option<Change> {
         let record = self.records.get(&offset)?;
