@@ -39,8 +39,8 @@ fn measure(name: &str, objects: &[Value], format: &str) -> Duration {
         best = best.min(start.elapsed());
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
         let text = String::from_utf8(output.stdout).unwrap();
-        last =
-            text.lines().rfind(|line| line.contains(" documents)")).unwrap_or_default().to_owned();
+        let line = text.lines().rfind(|line| line.contains(" documents)"));
+        line.unwrap_or_default().clone_into(&mut last);
     }
     let count = objects.len();
     println!("{name}: {count} documents, {} KiB, {format}: {best:?} ({last})", bytes >> 10);
