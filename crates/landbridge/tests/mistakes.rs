@@ -128,7 +128,7 @@ fn every_mistake_in_the_reference_plan_is_found_and_named() {
     let mut seed = 0;
     while seen.len() < wanted {
         let before = seen.len();
-        for kind in 0..KINDS.len() {
+        for (kind, made) in by_kind.iter_mut().enumerate() {
             for _ in 0..4 {
                 seed += 1;
                 let mut objects = plan.clone();
@@ -137,7 +137,7 @@ fn every_mistake_in_the_reference_plan_is_found_and_named() {
                 if seen.len() >= wanted || !seen.insert(serde_json::to_string(&objects).unwrap()) {
                     continue;
                 }
-                by_kind[kind] += 1;
+                *made += 1;
                 codes.insert(expected.code);
                 let written = write(&objects);
                 let found = judge(&written);
