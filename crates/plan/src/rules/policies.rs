@@ -1,6 +1,6 @@
 //! Node policies: one address for many, and two policies for one interface.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use landbridge_api::foreign::nmstate::Interface;
 use landbridge_api::foreign::{Node, Place};
@@ -71,15 +71,15 @@ fn contradictions(view: &View<'_, '_>, found: &mut Vec<Finding>) {
             by_name.entry(interface.name.value).or_default().push((policy, interface));
         }
     }
-    // Two policies that disagree about many interfaces are one finding.
-    let mut pairs: BTreeMap<(usize, usize), Vec<Difference<'_, '_>>> = BTreeMap::new();
+    // A policy that disagrees with many others, or about many interfaces, is one finding.
+    let mut by_policy: BTreeMap<usize, Vec<Difference<'_, '_>>> = BTreeMap::new();
     for (name, entries) in by_name {
         let mut told: HashSet<(usize, usize)> = HashSet::new();
         let mut compare = |a, b, told: &mut HashSet<_>| {
             if let Some(found) = compare(name, a, b)
                 && told.insert((found.a.source, found.b.source))
             {
-                pairs.entry((found.a.source, found.b.source)).or_default().push(found);
+                by_policy.entry(found.a.source).or_default().push(found);
             }
         };
         let mut by_host: HashMap<&str, Entry<'_, '_>> = HashMap::new();
@@ -104,7 +104,7 @@ fn contradictions(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         }
         other_vlans(name, &entries, &told, found);
     }
-    found.extend(pairs.into_values().filter_map(|differences| contradicting(&differences)));
+    found.extend(by_policy.into_values().filter_map(|differences| contradicting(&differences)));
 }
 
 /// A property of an interface that two policies set differently.
@@ -130,17 +130,22 @@ fn compare<'v, 'a>(
 
 fn contradicting(differences: &[Difference<'_, '_>]) -> Option<Finding> {
     let Difference { a, b, .. } = differences.first()?;
+    let others: BTreeSet<&str> = differences.iter().map(|found| found.b.name).collect();
+    let interfaces: BTreeSet<&str> = differences.iter().map(|found| found.interface).collect();
+    let more = match others.len() {
+        0 | 1 => String::new(),
+        more => format!(" (and {} more)", more - 1),
+    };
     let policies = if a.source == b.source {
         format!("policy {} sets", a.name)
     } else {
-        format!("policies {} and {} set", a.name, b.name)
+        format!("policies {} and {}{more} set", a.name, b.name)
     };
-    let interfaces: Vec<String> =
-        differences.iter().map(|difference| difference.interface.to_owned()).collect();
     let word = if interfaces.len() == 1 { "interface" } else { "interfaces" };
-    let message = format!("{policies} {word} {} differently", listed(interfaces));
+    let interfaces = listed(interfaces.into_iter().map(str::to_owned).collect());
+    let message = format!("{policies} {word} {interfaces} differently");
     let mut finding = Finding::new(&codes::CONTRADICTING, message);
-    for Difference { here, there, .. } in differences.iter().take(MOST_PLACES) {
+    for Difference { b, here, there, .. } in differences.iter().take(MOST_PLACES) {
         finding = finding
             .at(&Mark::new(b.source, there), format!("in policy {}", b.name))
             .at(&Mark::new(a.source, here), format!("in policy {}", a.name));
