@@ -26,6 +26,8 @@ use crate::source::Source;
 pub(crate) struct Subnet<'a> {
     pub source: usize,
     pub namespace: &'a str,
+    /// Whether the NetConfig says that its wires are its own, whatever their VLANs and names.
+    pub own_wires: bool,
     /// The network as it is spelled.
     pub network: &'a str,
     /// Its number in the NetConfig.

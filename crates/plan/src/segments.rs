@@ -5,6 +5,8 @@
 //! where its addresses are known. Provider networks of Neutron go by NIC mapping; tenant networks
 //! are segments of their own. What nothing leads to joins by an equal prefix.
 //!
+//! A NetConfig that says so (`landbridge.dev/wires`) is on wires of its own, and nothing joins it.
+//!
 //! When signs contradict each other the majority wins, and the rules report the rest: a subnet
 //! whose name and prefix fit one attachment and whose VLAN fits another has a wrong VLAN.
 
@@ -40,7 +42,7 @@ pub(crate) struct Segments {
     pub interfaces: Vec<Vec<Wire>>,
     /// By document and subnet.
     pub neutron: Vec<Vec<Wire>>,
-    /// Segments of tenants: their prefixes are their own business.
+    /// Segments of tenants, and of a NetConfig on wires of its own: their prefixes are their own business.
     pub tenants: HashSet<Wire>,
     /// All prefixes and their segments.
     pub prefixes: RangeIndex<Wire>,
@@ -179,6 +181,10 @@ fn subnets(
     let mut joins: Vec<Option<(Wire, Join)>> = Vec::new();
     let mut used: HashSet<Wire> = HashSet::new();
     for (position, subnet) in facts.subnets.iter().enumerate() {
+        if subnet.own_wires {
+            joins.push(None);
+            continue;
+        }
         let mut signs: Vec<(Wire, u8, Join)> = Vec::new();
         let mut sign = |wire: Wire, worth: u8, join: Join| match signs
             .iter_mut()
@@ -219,7 +225,13 @@ fn subnets(
     // NetConfig is not meant.
     for (at, subnet) in facts.subnets.iter().enumerate() {
         let wire = wires.fresh();
+        if subnet.own_wires {
+            found.tenants.insert(wire);
+        }
         let join = joins[at].or_else(|| {
+            if subnet.own_wires {
+                return None;
+            }
             let equal = only(prefixes, subnet.cidr.value, wires)?;
             used.insert(equal).then_some((equal, Join::Prefix))
         });
@@ -238,7 +250,7 @@ fn subnets(
             wires.join(first, wire);
         }
     }
-    for (at, subnet) in facts.subnets.iter().enumerate() {
+    for (at, subnet) in facts.subnets.iter().enumerate().filter(|(_, s)| !s.own_wires) {
         let root = wires.root(found.subnets[at].0);
         let list = prefixes.entry(Range::from(subnet.cidr.value)).or_default();
         if !list.contains(&root) {

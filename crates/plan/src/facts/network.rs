@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use landbridge_api::foreign::{At, Node, Trouble};
+use landbridge_api::ledger::segment::WIRES;
 use landbridge_api::net::{Cidr, Range, VlanId};
 use serde_json::Value;
 
@@ -20,6 +21,8 @@ pub(super) fn netconfig<'a>(
     let mut trouble = Trouble::default();
     let trouble = &mut trouble;
     let Some(spec) = Node::root(value).get("spec") else { return };
+    let wires = value["metadata"]["annotations"][WIRES].as_str().unwrap_or_default();
+    let own_wires = !wires.trim().is_empty();
     for (number, network) in spec.list("networks", trouble).into_iter().enumerate() {
         let Some(name) = network.text("name", trouble) else { continue };
         let service = network.text("serviceNetwork", trouble).filter(|text| !text.value.is_empty());
@@ -43,6 +46,7 @@ pub(super) fn netconfig<'a>(
             facts.subnets.push(Subnet {
                 source: at,
                 namespace,
+                own_wires,
                 network: name.value,
                 number,
                 service: service

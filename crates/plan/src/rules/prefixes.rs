@@ -32,6 +32,9 @@ type BySegment = BTreeMap<Wire, Vec<Given>>;
 fn configured(view: &View<'_, '_>) -> BySegment {
     let mut given = BySegment::new();
     for (subnet, (root, _)) in view.facts.subnets.iter().zip(&view.segments.subnets) {
+        if view.segments.tenants.contains(root) {
+            continue;
+        }
         given.entry(*root).or_default().push(Given {
             cidr: subnet.cidr.value,
             mark: Mark::new(subnet.source, &subnet.cidr.place),

@@ -81,6 +81,18 @@ fn what_is_excluded_is_not_handed_out() {
 }
 
 #[test]
+fn a_netconfig_on_wires_of_its_own_collides_with_nobody() {
+    let nics = json!([{"name": "e.21", "type": "vlan", "vlan": {"base-iface": "e", "id": 21}}]);
+    let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.99", "172.18.0.101");
+    let mut other = netconfig(&[STORAGE]);
+    other["metadata"]["namespace"] = "other".into();
+    let all = |other: &Value| lines(&[policy("p", "w", &nics), nad.clone(), other.clone()]);
+    assert_eq!(all(&other), ["LB101 NetConfig/netconfig NetworkAttachmentDefinition/storage"]);
+    other["metadata"]["annotations"] = json!({"landbridge.dev/wires": "lab2"});
+    assert_eq!(all(&other), Vec::<String>::new());
+}
+
+#[test]
 fn attachments_may_share_one_range() {
     let one = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let mut other = one.clone();
