@@ -148,3 +148,18 @@ fn which_files_are_texts() {
     }
     assert_eq!(read_plain("x.md", MANIFEST).documents.len(), 1);
 }
+
+#[test]
+fn blocks_that_are_of_no_interest_for_one_reason_are_one_note() {
+    let output = "```\n# oc get vmi\nNAME  AGE\n```\n";
+    let text = format!("{}```yaml\n{MANIFEST}```\n```go\nx\n```\n{output}", output.repeat(2));
+    let reading = read_plain("notes.md", &text);
+    assert_eq!(problems(&reading), ["LB823 1", "LB826 15"]);
+    let note = &reading.problems[0];
+    assert_eq!(note.message, "3 blocks in lines 1, 5 and 18: output of a command, not a manifest");
+    assert_eq!(note.labels.iter().filter(|label| label.primary).count(), 1);
+    assert_eq!(note.labels.len(), 3);
+    let reading = read_plain("notes.md", &format!("{text}{}", output.repeat(9)));
+    assert!(reading.problems[0].message.starts_with("12 blocks from line 1 on: "));
+    assert_eq!(reading.problems[0].labels.len(), 4);
+}

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use landbridge_manifest::{Document, Limits, Options, Path, Reading, Style, read};
+use landbridge_manifest::{Document, Limits, Options, Path, Reading, Stranger, Style, read};
 use serde_json::json;
 
 fn read_plain(name: &str, text: &str) -> Reading {
@@ -455,4 +455,40 @@ fn a_thousand_problems_are_enough() {
     let more = &reading.problems[0];
     assert_eq!((more.code, more.message.as_str()), ("LB814", "500 more problems in this file"));
     assert_eq!(more.severity, landbridge_manifest::Severity::Error);
+}
+
+#[test]
+fn strangers_the_caller_knows_are_used_or_left_alone() {
+    let known = |value: &serde_json::Value| {
+        if value.is_array() || value.get("ports").is_some() {
+            Some(Stranger::Useful("Neutron dump".to_owned()))
+        } else {
+            value.get("values").map(|_| Stranger::Other("a file of values".to_owned()))
+        }
+    };
+    let options = Options { known: Some(&known), ..Options::default() };
+    let read_it = |name: &str, text: &str| read(name, text.as_bytes(), &options);
+    for text in ["[{\"id\": 1}]", "ports: []\n"] {
+        let reading = read_it("x.yaml", text);
+        assert_eq!(problems(&reading), Vec::<String>::new());
+        assert_eq!(reading.documents[0].title(), "Neutron dump");
+    }
+    let reading = read_it("x.yaml", "values: 1\n");
+    assert_eq!(problems(&reading), ["LB828 note 1:1"]);
+    assert!(reading.documents.is_empty() && reading.fragments.is_empty());
+    // What says what it is, is that; and in a text nothing is taken for anything.
+    assert_eq!(read_it("x.yaml", "kind: A\nports: []\n").documents.len(), 0);
+    assert_eq!(read_it("x.md", "```yaml\nports: []\n```\n").documents.len(), 0);
+}
+
+#[test]
+fn names_that_yaml_takes_for_something_else() {
+    let reading = read_plain(
+        "x.yaml",
+        "apiVersion: v1\nkind: A\nmetadata:\n  name: no\n  namespace: 007\n---\n\
+         apiVersion: v1\nkind: A\nmetadata: {name: \"no\"}\n",
+    );
+    assert_eq!(problems(&reading), ["LB815 error 4:9", "LB815 error 5:14"]);
+    assert_eq!(reading.problems[0].labels[0].text, "YAML reads this as false");
+    assert_eq!(titles(&reading), ["A/-@1", "A/no@7"]);
 }

@@ -190,25 +190,34 @@ fn other_vlans(
     found: &mut Vec<Finding>,
 ) {
     let mut first: Option<(&Policy<'_>, i64, &Place)> = None;
+    // When the first one is the odd one, all others say the same: that is one finding.
+    let mut by_vlan: BTreeMap<i64, Vec<(&Policy<'_>, &Place)>> = BTreeMap::new();
     for (policy, interface) in entries {
         let Some((_, id)) = &interface.vlan else { continue };
-        let Some((other, vlan, place)) = first else {
+        let Some((other, vlan, _)) = first else {
             first = Some((policy, id.value, &id.place));
             continue;
         };
-        if vlan == id.value || told.contains(&(other.source, policy.source)) {
-            continue;
+        if vlan != id.value && !told.contains(&(other.source, policy.source)) {
+            by_vlan.entry(id.value).or_default().push((policy, &id.place));
         }
+    }
+    for ((id, policies), (other, vlan, place)) in by_vlan.iter().zip(first.iter().cycle()) {
+        let Some((policy, _)) = policies.first() else { continue };
+        let more = match policies.len() {
+            1 => String::new(),
+            more => format!(" (and {} more)", more - 1),
+        };
         let message = format!(
-            "interface {name} is VLAN {} in policy {} and VLAN {vlan} in policy {}",
-            id.value, policy.name, other.name
+            "interface {name} is VLAN {id} in policy {}{more} and VLAN {vlan} in policy {}",
+            policy.name, other.name
         );
-        found.push(
-            Finding::new(&codes::OTHER_VLAN, message)
-                .at(&Mark::new(policy.source, &id.place), format!("VLAN {} here", id.value))
-                .at(&Mark::new(other.source, place), format!("VLAN {vlan} here"))
-                .help("use one VLAN, or different names"),
-        );
+        let mut finding = Finding::new(&codes::OTHER_VLAN, message);
+        for (policy, place) in policies.iter().take(MOST_PLACES) {
+            finding = finding.at(&Mark::new(policy.source, place), format!("VLAN {id} here"));
+        }
+        finding = finding.at(&Mark::new(other.source, place), format!("VLAN {vlan} here"));
+        found.push(finding.help("use one VLAN, or different names"));
     }
 }
 

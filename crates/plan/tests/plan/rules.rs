@@ -352,6 +352,110 @@ fn numbers_of_sources_come_back() {
     assert_eq!(found[0].code, "LB003");
 }
 
+/// What has one cause is one finding, however many places show it.
+#[test]
+fn many_places_of_one_cause_are_one_finding() {
+    let template = json!({"networkAttachments": ["storge"]});
+    let api = "core.openstack.org/v1beta1";
+    let services = json!({"a": template, "b": template, "c": template});
+    let plane = object(api, "OpenStackControlPlane", "openstack", "c", services);
+    let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
+    let found = report(&[plane, nad]).findings;
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let message =
+        "there is no NetworkAttachmentDefinition storge in namespace openstack, wanted in 3 places";
+    assert_eq!((found[0].message.as_str(), found[0].subjects.len()), (message, 3));
+
+    let nic = |name: &str, ip: &str, vlan: u16| {
+        json!({"name": name, "type": "vlan", "vlan": {"base-iface": "e", "id": vlan},
+               "ipv4": {"address": [{"ip": ip, "prefix-length": 24}]}})
+    };
+    let node = |n: u16, vlan: u16| {
+        let ip = |third: u16| format!("10.0.{third}.{n}");
+        policy(
+            &format!("p{n}"),
+            &format!("w{n}"),
+            &json!([nic("a", &ip(1), 5), nic("b", &ip(2), vlan)]),
+        )
+    };
+    // The first is the odd one.
+    let found = report(&[node(1, 99), node(2, 6), node(3, 6), node(4, 6)]).findings;
+    let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["interface b is VLAN 6 in policy p2 (and 2 more) and VLAN 99 in policy p1"]
+    );
+
+    let mut wide = node(1, 6);
+    wide["spec"]["nodeSelector"] = json!({});
+    let found = report(&[wide, node(2, 6), node(3, 6)]).findings;
+    let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "every node that policy p1 selects gets 10.0.1.1 on a and 10.0.2.1 on b",
+            "policies p1 and p2 (and 1 more) set interfaces a and b differently",
+        ]
+    );
+}
+
+/// Documentation shows one object in several pieces.
+#[test]
+fn excerpts_of_one_service_add_up() {
+    let api = "glance.openstack.org/v1beta1";
+    let piece = |name: &str| {
+        object(api, "Glance", "openstack", "glance", json!({name: {"networkAttachments": [name]}}))
+    };
+    let (one, other) = (piece("one"), piece("other"));
+    let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
+    let codes = |partial: bool| -> Vec<&str> {
+        let sources = [
+            Source::new(0, &one).partial(partial),
+            Source::new(1, &other).partial(partial),
+            Source::new(2, &nad),
+        ];
+        check(&sources, &Options::default()).findings.iter().map(|found| found.code).collect()
+    };
+    assert_eq!(codes(true), ["LB401", "LB401"]);
+    assert_eq!(codes(false), ["LB401", "LB605"]);
+}
+
+#[test]
+fn names_and_status_are_compared_with_the_netconfig() {
+    let dns = |ip: &str| {
+        let hosts = json!([{"ip": ip, "hostnames": ["a.storage.example.com"]}]);
+        object(
+            "network.openstack.org/v1beta1",
+            "DNSData",
+            "openstack",
+            "d",
+            json!({"hosts": hosts}),
+        )
+    };
+    let ipset = |field: &str, value: Value| {
+        let spec = json!({"networks": [{"name": "Storage", "subnetName": "subnet1"}]});
+        let mut set = object("network.openstack.org/v1beta1", "IPSet", "openstack", "i", spec);
+        let mut given = json!({"network": "Storage", "subnet": "subnet1", "address": "172.18.0.100",
+                               "cidr": "172.18.0.0/24", "mtu": 1500, "vlan": 21});
+        given[field] = value;
+        set["status"] = json!({"reservations": [given]});
+        set
+    };
+    let netconfig = netconfig(&[STORAGE]);
+    let codes = |object: Value| -> Vec<String> { lines(&[netconfig.clone(), object]) };
+    assert!(codes(dns("172.18.0.100")).is_empty());
+    // One family may be planned elsewhere.
+    assert!(codes(dns("fd00::1")).is_empty());
+    assert_eq!(codes(dns("172.19.0.100")), ["LB206 DNSData/d NetConfig/netconfig"]);
+    assert!(codes(ipset("mtu", 1500.into())).is_empty());
+    assert!(codes(ipset("gateway", "172.18.0.1".into())).is_empty(), "the plan has none");
+    for (field, value) in
+        [("mtu", json!(9000)), ("vlan", json!(30)), ("cidr", json!("172.18.0.0/16"))]
+    {
+        assert_eq!(codes(ipset(field, value)), ["LB207 IPSet/i NetConfig/netconfig"], "{field}");
+    }
+}
+
 /// Upstream's own samples fit, as far as they are complete.
 #[test]
 fn upstreams_samples_are_not_complained_about() {
