@@ -6,7 +6,6 @@
 #
 # Every object lives in a namespace or an API group of this run and is removed at the end. The cases
 # about Landbridge's own kinds run where LANDBRIDGE_OWN_SERVER is set.
-# Imperative commands that send protobuf bodies (create ns|cm|secret) are not here yet.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/lib.sh" "${1:-}"
 

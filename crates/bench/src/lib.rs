@@ -1,7 +1,8 @@
 //! Load against any Kubernetes API, and what it took.
 //!
-//! Nothing here knows Landbridge: the same requests go to any server a kubeconfig names, so that two
-//! servers can be measured in one run and compared as a ratio.
+//! Nothing here links Landbridge. The load of `landbridge-bench` goes to any server a kubeconfig names, so that two
+//! servers can be measured in one run and compared as a ratio; the programs that kill or restart start a landbridge
+//! binary they are given.
 //!
 //! | module | idea |
 //! |---|---|

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -101,6 +101,14 @@ impl Chance {
     /// The same seed gives the same numbers.
     pub fn new(seed: u64) -> Self {
         Self(seed | 1)
+    }
+
+    /// The seed that was asked for, or one from the clock; said, so that a run can be repeated.
+    pub fn seed(asked: Option<u64>) -> Result<u64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
+        let seed = asked.unwrap_or(u64::from(now));
+        eprintln!("seed {seed}");
+        Ok(seed)
     }
 
     /// A number below the limit.

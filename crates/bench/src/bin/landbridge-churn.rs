@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -44,11 +44,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    let seed = match arguments.seed {
-        Some(seed) => seed,
-        None => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
-    };
-    eprintln!("seed {seed}");
+    let seed = Chance::seed(arguments.seed)?;
     let directory = tempfile::tempdir()?;
     let plane = Plane::new(arguments.server.clone(), directory.path());
     let (mut passed, mut failed) = (0, 0);

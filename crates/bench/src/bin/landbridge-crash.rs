@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -45,11 +45,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    let seed = match arguments.seed {
-        Some(seed) => seed,
-        None => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
-    };
-    eprintln!("seed {seed}");
+    let seed = Chance::seed(arguments.seed)?;
     let end = arguments.minutes.map(|minutes| Instant::now() + Duration::from_mins(minutes));
     let directory = tempfile::tempdir()?;
     let mut trial = Trial {
