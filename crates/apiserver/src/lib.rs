@@ -20,7 +20,7 @@ mod bootstrap;
 mod builtin;
 mod call;
 mod chance;
-pub mod client;
+mod client;
 mod convert;
 mod crd;
 mod decode;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use landbridge_client::Choice;
 
 use crate::args::OperatorArgs;
 use crate::log::{self, LogLevel};
@@ -23,7 +23,8 @@ pub fn run(args: &OperatorArgs, log_level: Option<LogLevel>) -> anyhow::Result<E
 
 async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
     let mut signals = StopSignals::new()?;
-    let config = config(args).await?;
+    let choice = Choice { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+    let config = landbridge_client::config(&choice).await?;
     let url = config.cluster_url.clone();
     let client = Client::try_from(config).context("cannot use what the kubeconfig says")?;
     // Not fatal: an operator may be started before its API, and outlives every outage of it.
@@ -37,23 +38,4 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
     };
     landbridge_controllers::run(client, stop).await;
     Ok(())
-}
-
-async fn config(args: &OperatorArgs) -> anyhow::Result<Config> {
-    let options = KubeConfigOptions { context: args.context.clone(), ..Default::default() };
-    match &args.kubeconfig {
-        Some(file) => {
-            let read = Kubeconfig::read_from(file)
-                .with_context(|| format!("cannot read {}", file.display()))?;
-            Config::from_custom_kubeconfig(read, &options)
-                .await
-                .with_context(|| format!("cannot use {}", file.display()))
-        }
-        None if args.context.is_some() => {
-            Config::from_kubeconfig(&options).await.context("cannot find that context")
-        }
-        None => Config::infer().await.context(
-            "no kubeconfig found: give --kubeconfig, set KUBECONFIG, or run this in a pod",
-        ),
-    }
 }

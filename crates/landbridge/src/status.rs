@@ -163,7 +163,7 @@ fn ask(socket: &Path) -> anyhow::Result<Content> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let socket = ShortPath::new(socket).context("cannot reach its socket")?;
     runtime.block_on(async {
-        let client = landbridge_apiserver::client::unix(&socket.path);
+        let client = landbridge_client::unix(&socket.path);
         tokio::time::timeout(PATIENCE, content(&client))
             .await
             .with_context(|| format!("no answer within {} s", PATIENCE.as_secs()))?

@@ -56,7 +56,7 @@ impl Local {
         let listener = tokio::net::UnixListener::bind(&path).expect("socket");
         let (server, stopped) = (self.server.clone(), self.stopped());
         tokio::spawn(async move { server.serve_unix(listener, Identity::admin(), stopped).await });
-        landbridge_apiserver::client::unix(&path)
+        landbridge_client::unix(&path)
     }
 
     pub async fn tls(&self) -> Endpoint<'_> {

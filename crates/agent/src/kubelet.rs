@@ -1,0 +1,1 @@
+//! What an API server asks of a node.

@@ -1,0 +1,15 @@
+//! The agent of one node.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`policy`] | NodeNetworkConfigurationPolicies made true, reported, rolled back |
+//! | [`host`] | a host that is no Kubernetes node, configured from the IPSet of its name |
+//! | [`node`] | the Node object: registered, kept Ready |
+//! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
+//! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
+
+pub mod host;
+pub mod kubelet;
+pub mod node;
+pub mod pods;
+pub mod policy;
