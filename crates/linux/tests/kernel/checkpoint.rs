@@ -152,6 +152,9 @@ fn swapped_names_go_back_to_their_own_links() {
     let net = &site.node.net;
     let before = net.checkpoint().unwrap();
     let (eth0, c) = (net.expect_link(&name("eth0")).unwrap(), net.expect_link(&name("c")).unwrap());
+    // Older kernels rename only what is down.
+    net.set_down(&eth0).unwrap();
+    net.set_down(&c).unwrap();
     net.rename(&eth0, &name("x")).unwrap();
     net.rename(&c, &name("eth0")).unwrap();
     net.rename(&eth0, &name("c")).unwrap();

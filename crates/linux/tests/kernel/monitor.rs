@@ -66,6 +66,7 @@ async fn a_port_that_leaves_its_bridge_is_not_gone() {
     node.net.set_master(&port, Some(bridge.index)).unwrap();
     let mut monitor = Monitor::in_namespace(&node.namespace, Watch::default()).unwrap();
     node.net.set_master(&port, None).unwrap();
+    node.net.set_down(&port).unwrap(); // older kernels rename only what is down
     node.net.rename(&port, &name("last")).unwrap();
     wait(&mut monitor, |event| match event {
         Event::LinkGone(link) => panic!("{link:?}"),
