@@ -6,10 +6,13 @@
 //! | [`host`] | a host that is no Kubernetes node, configured from the IPSet of its name |
 //! | [`node`] | the Node object: registered, kept Ready |
 //! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
+//! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
 
+pub mod cluster;
 pub mod host;
 pub mod kubelet;
 pub mod node;
 pub mod pods;
 pub mod policy;
+pub mod rights;

@@ -1,0 +1,54 @@
+//! What agents may do besides what every node may (its own Node, lease, pods and events).
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+const READ: &[&str] = &["get", "list", "watch"];
+
+/// One line per group: which resources, and what may be done to them.
+const NODE: &[(&str, &[&str], &[&str])] = &[
+    ("", &["nodes", "pods", "namespaces"], READ),
+    // The annotation that tells a pod's networks.
+    ("", &["pods/status"], &["patch", "update"]),
+    ("apps", &["statefulsets", "daemonsets", "replicasets"], &["get"]),
+    ("k8s.cni.cncf.io", &["network-attachment-definitions"], READ),
+    (
+        "whereabouts.cni.cncf.io",
+        &["ippools", "overlappingrangeipreservations"],
+        &["get", "list", "watch", "create", "update", "patch", "delete"],
+    ),
+    ("network.openstack.org", &["ipsets"], &["get", "list", "watch", "create", "patch", "delete"]),
+    ("network.openstack.org", &["netconfigs", "reservations"], READ),
+    ("nmstate.io", &["nodenetworkconfigurationpolicies"], READ),
+    ("nmstate.io", &["nodenetworkconfigurationpolicies/status"], &["get", "patch", "update"]),
+    ("nmstate.io", &["nodenetworkconfigurationenactments", "nodenetworkstates"], READ),
+    ("events.k8s.io", &["events"], &["create", "patch", "update"]),
+    ("", &["events"], &["create", "patch", "update"]),
+];
+
+/// Kinds with objects of their own for each node: which of them are a node's, the API decides.
+pub const PER_NODE: &[(&str, &str)] =
+    &[("nmstate.io", "nodenetworkstates"), ("nmstate.io", "nodenetworkconfigurationenactments")];
+
+/// The rules of agents on Kubernetes nodes.
+pub fn node() -> Vec<PolicyRule> {
+    NODE.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[])).collect()
+}
+
+/// The rules of the agent on a host that is no Kubernetes node: the IPSet of its name, and no other.
+pub fn host(name: &str) -> Vec<PolicyRule> {
+    vec![
+        rule("network.openstack.org", &["ipsets"], READ, &[name]),
+        rule("events.k8s.io", &["events"], &["create", "patch", "update"], &[]),
+    ]
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str], names: &[&str]) -> PolicyRule {
+    let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(owned(resources)),
+        resource_names: (!names.is_empty()).then(|| owned(names)),
+        verbs: owned(verbs),
+        ..PolicyRule::default()
+    }
+}
