@@ -5,6 +5,7 @@ mod bridge;
 mod decode;
 mod encode;
 mod ensure;
+mod fine;
 mod kind;
 mod ops;
 mod options;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use self::bond::{Bond, BondMode, HashPolicy, LacpRate};
 pub use self::bridge::Bridge;
 pub(crate) use self::decode::link as decode;
+pub use self::fine::{BridgePort, Fine};
 pub use self::kind::{LinkKind, Macvlan, MacvlanMode, Vlan, VlanProtocol};
 pub use self::vxlan::Vxlan;
 

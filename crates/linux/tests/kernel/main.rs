@@ -10,6 +10,7 @@ mod addresses;
 mod checkpoint;
 mod checkpoint_chaos;
 mod concurrency;
+mod fine;
 mod harness;
 mod iproute;
 mod links;
