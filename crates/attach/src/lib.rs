@@ -1,1 +1,7 @@
 //! Attachments of pods.
+
+pub mod objects;
+pub mod releases;
+mod requested;
+pub mod sticky;
+pub mod whereabouts;
