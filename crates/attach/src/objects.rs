@@ -7,8 +7,8 @@ pub mod fake;
 mod kube;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
+use ipnet::IpNet;
 use landbridge_api::network::IPSet;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use thiserror::Error;
@@ -174,6 +174,13 @@ pub trait Objects: Send + Sync {
     /// Deletes that state of it; a conflict when it has another state. No error when it is gone.
     fn delete_ipset(&self, ipset: &IPSet) -> Result<(), ObjectError>;
 
+    /// The prefixes of a network of the NetConfig, by the subnets' names in lower case.
+    fn subnet_prefixes(
+        &self,
+        namespace: &str,
+        network: &str,
+    ) -> Result<BTreeMap<String, IpNet>, ObjectError>;
+
     /// All StatefulSets and DaemonSets.
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError>;
     /// The names of all nodes.
@@ -199,9 +206,4 @@ impl ObjectError {
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict(_))
     }
-}
-
-/// An address without the reading that two texts of one IPv6 address differ.
-pub(crate) fn same_address(text: &str, address: IpAddr) -> bool {
-    text.parse() == Ok(address)
 }

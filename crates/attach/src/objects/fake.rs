@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use kube::ResourceExt;
 use landbridge_api::network::{IPSet, IPSetStatus};
 use landbridge_cni::status;
@@ -43,6 +44,8 @@ pub struct State {
     pub reservations: BTreeMap<String, Reserved>,
     /// By `namespace/name`.
     pub ipsets: BTreeMap<String, IPSet>,
+    /// Prefixes of subnets, by name in lower case; one network for all.
+    pub prefixes: BTreeMap<String, IpNet>,
     /// Sets of pods.
     pub sets: Vec<PodSet>,
     /// Nodes.
@@ -283,6 +286,14 @@ impl Objects for FakeObjects {
             }
             Ok(())
         })
+    }
+
+    fn subnet_prefixes(
+        &self,
+        _namespace: &str,
+        _network: &str,
+    ) -> Result<BTreeMap<String, IpNet>, ObjectError> {
+        self.call("subnet_prefixes", |state| Ok(state.prefixes.clone()))
     }
 
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use ipnet::IpNet;
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
@@ -15,7 +16,7 @@ use kube::api::{
 };
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
-use landbridge_api::network::IPSet;
+use landbridge_api::network::{IPSet, NetConfig, Subnet};
 use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use serde::Deserialize;
@@ -317,6 +318,20 @@ impl Objects for KubeObjects {
         self.call(&format!("deleting IPSet {name}"), async {
             gone_is_fine(api.delete(&name, &params).await.map(|_| ()))
         })
+    }
+
+    fn subnet_prefixes(
+        &self,
+        namespace: &str,
+        network: &str,
+    ) -> Result<BTreeMap<String, IpNet>, ObjectError> {
+        let api: Api<NetConfig> = self.namespaced(namespace);
+        let found = self.list("reading the NetConfig", &api, &ListParams::default())?;
+        let networks = found.iter().filter_map(|netconfig| netconfig.spec.network(network));
+        let subnets = networks.flat_map(|network| &network.subnets);
+        let prefix =
+            |subnet: &Subnet| Some((subnet.name.to_ascii_lowercase(), subnet.cidr.parse().ok()?));
+        Ok(subnets.filter_map(prefix).collect())
     }
 
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {
