@@ -118,12 +118,11 @@ impl Attacher {
         let delegates = found.map_err(|error| self.no_networks(&args, pod, &error))?;
         let wishes: Vec<_> = delegates.iter().map(|d| d.wishes.default_route.as_deref()).collect();
         let routes = default_routes(&wishes).map_err(|e| told::multus(&args, &e.report("")))?;
-        cache::write(&settings.cni_dir, &environment.container_id, &delegates).map_err(
-            |error| {
-                let text = format!("error saving the delegates: {error}");
-                told::multus(&args, &CniError::new(Code::IO_FAILURE, text))
-            },
-        )?;
+        let (directory, container) = (&settings.cni_dir, &environment.container_id);
+        cache::write(directory, container, &environment.args, &delegates).map_err(|error| {
+            let text = format!("error saving the delegates: {error}");
+            told::multus(&args, &CniError::new(Code::IO_FAILURE, text))
+        })?;
         let results = self.attach(request, settings, &args, &delegates, &routes)?;
         if let Some(pod) = pod {
             self.tell(pod, &args, &delegates, &results)?;

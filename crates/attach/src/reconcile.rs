@@ -27,12 +27,14 @@ use serde_json::Value;
 
 use crate::ipsets;
 use crate::objects::{Definition, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
-use crate::releases::Releases;
 use crate::sticky;
-use crate::whereabouts::Whereabouts;
+use crate::whereabouts::Pools;
 
 /// How long something has to be an orphan before it is freed.
 pub const GRACE: Duration = Duration::from_mins(1);
+
+/// How long freeing one may take.
+const FREE: Duration = Duration::from_secs(10);
 
 /// The cluster, as far as records go.
 #[derive(Clone, Debug, Default)]
@@ -247,7 +249,7 @@ pub struct Report {
 /// Collects what is recorded for nobody. One of these per cluster is enough; more do no harm.
 pub struct Reconciler {
     objects: Arc<dyn Objects>,
-    whereabouts: Whereabouts,
+    pools: Pools,
     memory: Memory,
     grace: Duration,
 }
@@ -255,9 +257,8 @@ pub struct Reconciler {
 impl Reconciler {
     /// Nothing is suspected yet.
     pub fn new(objects: Arc<dyn Objects>, grace: Duration) -> Self {
-        // It frees by records, not by calls, and so never queues anything.
-        let whereabouts = Whereabouts::new(Arc::clone(&objects), Releases::new("/nonexistent"));
-        Self { objects, whereabouts, memory: Memory::default(), grace }
+        let pools = Pools::new(Arc::clone(&objects));
+        Self { objects, pools, memory: Memory::default(), grace }
     }
 
     /// One pass.
@@ -282,8 +283,9 @@ impl Reconciler {
             Orphan::Record { pool, address, held: (id, podref, ifname) } => {
                 let record =
                     Allocation { id: id.clone(), podref: podref.clone(), ifname: ifname.clone() };
-                let freed = self.whereabouts.forget(pool, *address, &record);
-                freed.map(|_| ()).map_err(|error| error.to_string())
+                let end = Instant::now() + FREE;
+                let freed = self.pools.forget(pool, *address, &record, end);
+                freed.map_err(|error| error.to_string())
             }
             Orphan::Reservation { name, version } => {
                 // A reservation that changed is not an orphan any more.

@@ -185,18 +185,6 @@ impl Whereabouts {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Forgets a record that is of nobody, if it still says the same.
-    pub(crate) fn forget(
-        &self,
-        pool: &str,
-        address: IpAddr,
-        record: &landbridge_cni::whereabouts::Allocation,
-    ) -> Result<bool, CniError> {
-        let ask = Ask::Forget(address, record.clone());
-        let answer = self.pools.ask(pool, None, ask, Instant::now() + ADD)?;
-        Ok(matches!(answer, Answer::Freed(Some(_))))
-    }
-
     fn release_or_queue(&self, settings: &Settings) {
         let ipam = &settings.ipam;
         let pools: Vec<String> =

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landbridge_cni::error::{CniError, Code, Coded};
-use landbridge_cni::whereabouts::{Ledger, patch};
+use landbridge_cni::whereabouts::{Allocation, Ledger, patch};
 
 use super::batch::{Answer, Ask, Holder, serve};
 use crate::objects::{ObjectError, Objects};
@@ -92,6 +92,17 @@ impl Pools {
         let mut now = None;
         door.read(self.objects.as_ref(), &mut now).map_err(|error| cannot(pool, &error))?;
         Ok(now.and_then(|known| held(&known.ledger)))
+    }
+
+    /// Forgets a record that is of nobody, if it still says the same.
+    pub fn forget(
+        &self,
+        pool: &str,
+        address: IpAddr,
+        record: &Allocation,
+        end: Instant,
+    ) -> Result<(), CniError> {
+        self.ask(pool, None, Ask::Forget(address, record.clone()), end).map(|_| ())
     }
 
     fn door(&self, pool: &str, range: Option<&str>) -> Arc<Door> {
