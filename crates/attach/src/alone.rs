@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::config::Kubeconfig;
 use landbridge_client::Choice;
+use landbridge_cni::environment::Command;
 use landbridge_cni::error::{CniError, Code};
 use serde_json::Value;
 
@@ -48,8 +49,10 @@ pub fn alone(
     let shared: Arc<dyn Objects> = Arc::clone(&objects) as Arc<dyn Objects>;
     let daemon = Daemon::new(shared, Releases::new(releases), Arc::new(Kernel), networks);
     let answer = daemon.handle(message);
-    // Without a daemon nobody else makes what earlier calls had to leave.
+    // Without a daemon nobody else makes what earlier calls had to leave. After an ADD the cluster
+    // is known to answer; a DEL is not to wait for it.
     if answer.is_ok()
+        && request.environment.command == Command::Add
         && let Err(error) = daemon.retry()
     {
         tracing::warn!(%error, "the queue of releases cannot be read");

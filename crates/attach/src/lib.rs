@@ -5,6 +5,7 @@ pub mod attacher;
 pub mod cache;
 pub mod daemon;
 pub mod delegates;
+pub mod install;
 pub mod ipams;
 pub mod ipsets;
 pub mod message;

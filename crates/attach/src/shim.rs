@@ -17,7 +17,7 @@ use crate::message::{BODY_MAX, Message};
 use crate::releases::{Release, Releases};
 
 /// How long the daemon may take; kubelet gives up a little later.
-const ANSWER: Duration = Duration::from_secs(120);
+const ANSWER: Duration = Duration::from_mins(2);
 /// How often a daemon that does not listen is tried: it may be about to be replaced.
 const CONNECTS: u32 = 3;
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
@@ -68,7 +68,12 @@ pub fn shim(
     let message = Message::new(plugin, env, stdin);
     let socket = socket_of(stdin).or_else(|| places.socket.clone());
     let answer = match socket {
-        None => alone(&message),
+        None => match alone(&message) {
+            Err(error) if message.is_del() && error.code.is_passing() => {
+                queue(&message, places, &io::Error::other(error.to_string()))
+            }
+            answer => answer,
+        },
         Some(socket) => match connect(&socket) {
             Ok(stream) => match ask(stream, &message) {
                 // The daemon died with the call in hand. What it had done is undone by a DEL.
@@ -114,13 +119,13 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// Writes a DEL down. Only when that fails, too, does it fail.
+/// Writes a DEL down. Only when that fails, too, does it fail. The namespace is left out: it is
+/// gone when the call is made again, and its name may be another's by then.
 fn queue(message: &Message, places: &Places, why: &io::Error) -> Result<String, CniError> {
-    let release = Release::Call {
-        plugin: message.plugin.clone(),
-        env: message.env.clone(),
-        config: message.config.clone(),
-    };
+    let mut env = message.env.clone();
+    env.remove("CNI_NETNS");
+    let release =
+        Release::Call { plugin: message.plugin.clone(), env, config: message.config.clone() };
     match Releases::new(&places.releases).put(&release) {
         Ok(_) => Ok(String::new()),
         Err(error) => Err(CniError {
