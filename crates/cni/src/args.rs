@@ -53,6 +53,12 @@ impl Args {
         self.0.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
+    /// The pairs but those of one key.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|(k, _)| k != key).cloned().collect())
+    }
+
     /// The pairs in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))

@@ -439,6 +439,42 @@ fn pool() -> impl Strategy<Value = PoolSpec> {
         .prop_map(|(range, allocations)| PoolSpec { range: range.into(), allocations })
 }
 
+#[test]
+fn an_address_asked_for_is_given_or_its_holder_named() {
+    let usable = Usable::of(&RangeSettings {
+        range: "172.17.0.0/24".parse().unwrap(),
+        start: Some("172.17.0.30".parse().unwrap()),
+        end: Some("172.17.0.70".parse().unwrap()),
+        exclude: vec!["172.17.0.1".into()],
+    })
+    .unwrap();
+    let mut ledger = empty("172.17.0.0/24");
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    // Outside of start and end, as the seed asks.
+    let given = ledger.take(&usable, &claim("c1", "n/a", "net1"), ip("172.17.0.20")).unwrap();
+    assert_eq!(given.address.to_string(), "172.17.0.20/24");
+    assert_eq!(given.change.unwrap().key, "20");
+    let again = ledger.take(&usable, &claim("c1", "n/a", "net1"), ip("172.17.0.20")).unwrap();
+    assert_eq!(again.change, None);
+    let renewed = ledger.take(&usable, &claim("c2", "n/a", "net1"), ip("172.17.0.20")).unwrap();
+    assert_eq!(renewed.change.unwrap().after.unwrap().id, "c2");
+    let refused = |ledger: &mut Ledger, address: &str| {
+        ledger.take(&usable, &claim("c3", "n/b", "net1"), ip(address)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(&mut ledger, "172.17.0.20"),
+        "the requested address 172.17.0.20 is held by n/a (net1)"
+    );
+    for bad in ["172.17.0.1", "172.17.0.0", "172.17.0.255", "172.17.1.5", "fd00::1"] {
+        assert!(refused(&mut ledger, bad).contains("cannot be given"), "{bad}");
+    }
+    assert_eq!(ledger.held_by("n/a", "net1"), [ip("172.17.0.20")]);
+    assert_eq!(ledger.holder(ip("172.17.0.20")).unwrap().id, "c2");
+    assert_eq!(ledger.held_for(&claim("c1", "n/a", "net1")), None);
+    assert!(ledger.free_address(ip("172.17.0.20")).is_some());
+    assert_eq!(ledger.free_address(ip("172.17.0.20")), None);
+}
+
 proptest! {
     #[test]
     fn following_a_pool_is_reading_it(pools in proptest::collection::vec(pool(), 1..5), pod in "n/p[0-9]") {

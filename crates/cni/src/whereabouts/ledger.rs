@@ -212,9 +212,82 @@ impl Ledger {
         Ok(Assignment { address: with_length(address, usable), change, is_reserved })
     }
 
+    /// Gives exactly this address, as a pod's annotation may ask. It has to lie in the subnet and
+    /// must not be left out; like a fixed address of an IPSet it need not lie between start and end.
+    /// What the interface holds besides stays recorded, for its old container may still use it.
+    pub fn take(
+        &mut self,
+        usable: &Usable,
+        claim: &Claim<'_>,
+        wanted: IpAddr,
+    ) -> Result<Assignment, NoAddress> {
+        let prefix = usable.prefix();
+        let is_end = wanted == prefix.network() || wanted == prefix.broadcast();
+        if !prefix.contains(&wanted) || is_end || usable.excluded().contains(wanted) {
+            return Err(NoAddress::NotInRange { wanted, prefix, exclude: usable.exclude_text() });
+        }
+        let Some(offset) = self.offset(wanted) else {
+            return Err(NoAddress::NotInRange { wanted, prefix, exclude: usable.exclude_text() });
+        };
+        let address = with_length(wanted, usable);
+        match self.records.get(&offset) {
+            Some(Record { held, .. })
+                if held.podref == claim.podref && held.ifname == claim.ifname =>
+            {
+                let change = self.hand_over(offset, claim.container_id);
+                Ok(Assignment { address, change, is_reserved: false })
+            }
+            Some(Record { held, .. }) => {
+                let holder = match held.ifname.as_str() {
+                    "" => held.podref.clone(),
+                    ifname => format!("{} ({ifname})", held.podref),
+                };
+                Err(NoAddress::Held { wanted, holder })
+            }
+            None => {
+                let held = Allocation {
+                    id: claim.container_id.to_owned(),
+                    ifname: claim.ifname.to_owned(),
+                    podref: claim.podref.to_owned(),
+                };
+                let key = offset.to_string();
+                self.put(offset, key.clone(), held.clone());
+                let change = Some(Change { key, before: None, after: Some(held) });
+                Ok(Assignment { address, change, is_reserved: false })
+            }
+        }
+    }
+
+    /// Who holds an address.
+    pub fn holder(&self, address: IpAddr) -> Option<&Allocation> {
+        self.records.get(&self.offset(address)?).map(|record| &record.held)
+    }
+
+    /// The addresses a pod's interface holds, lowest first.
+    pub fn held_by(&self, podref: &str, ifname: &str) -> Vec<IpAddr> {
+        let interface = (podref.to_owned(), ifname.to_owned());
+        let offsets = self.by_interface.get(&interface).into_iter().flatten();
+        offsets.filter_map(|offset| self.address(*offset)).collect()
+    }
+
+    /// The address that [`Self::release`] would free.
+    pub fn held_for(&self, claim: &Claim<'_>) -> Option<(IpAddr, &Allocation)> {
+        let offset = self.offset_of_container(claim)?;
+        Some((self.address(offset)?, &self.records.get(&offset)?.held))
+    }
+
+    /// Frees an address, whoever holds it. `None` when nobody does.
+    pub fn free_address(&mut self, address: IpAddr) -> Option<Change> {
+        self.free(self.offset(address)?).map(|(_, change)| change)
+    }
+
     /// Frees the address of a container's interface. `None` when it holds none, which is no error.
     /// A record without an interface is the container's own when nothing fits better.
     pub fn release(&mut self, claim: &Claim<'_>) -> Option<(IpAddr, Change)> {
+        self.free(self.offset_of_container(claim)?)
+    }
+
+    fn offset_of_container(&self, claim: &Claim<'_>) -> Option<u64> {
         let held = self.by_container.get(claim.container_id)?;
         let fits = |offset: &&u64, ifname: &str| {
             self.records.get(offset).is_some_and(|record| {
@@ -223,8 +296,7 @@ impl Ledger {
             })
         };
         let exact = held.iter().find(|offset| fits(offset, claim.ifname));
-        let offset = *exact.or_else(|| held.iter().find(|offset| fits(offset, "")))?;
-        self.free(offset)
+        exact.or_else(|| held.iter().find(|offset| fits(offset, ""))).copied()
     }
 
     /// Frees everything that is not to be kept: for a pod that is gone, or for GC.
@@ -423,11 +495,35 @@ pub enum NoAddress {
         /// The other pod.
         holder: String,
     },
+    /// The address asked for is another's.
+    #[error("the requested address {wanted} is held by {holder}")]
+    Held {
+        /// The address.
+        wanted: IpAddr,
+        /// Who has it.
+        holder: String,
+    },
+    /// The address asked for is none of the subnet's, or left out of it.
+    #[error(
+        "the requested address {wanted} cannot be given: it has to be a host address of {prefix} \
+         outside of excludeRanges {exclude}"
+    )]
+    NotInRange {
+        /// The address.
+        wanted: IpAddr,
+        /// The subnet.
+        prefix: IpNet,
+        /// What is left out of it.
+        exclude: String,
+    },
 }
 
 impl Coded for NoAddress {
     fn code(&self) -> Code {
-        // Both pass when somebody releases an address.
-        Code::TRY_AGAIN
+        match self {
+            // These pass when somebody releases an address.
+            Self::Exhausted { .. } | Self::HeldTwice { .. } | Self::Held { .. } => Code::TRY_AGAIN,
+            Self::NotInRange { .. } => Code::INVALID_CONFIG,
+        }
     }
 }

@@ -1,0 +1,209 @@
+//! What attachments read and write in the cluster, as blocking calls.
+//!
+//! CNI calls are threads that wait, so everything here blocks, and every call ends within a bounded
+//! time. [`KubeObjects`] speaks with an API; [`fake`] is a cluster in memory with faults on demand.
+
+pub mod fake;
+mod kube;
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use landbridge_api::network::IPSet;
+use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
+use thiserror::Error;
+
+pub use self::kube::KubeObjects;
+
+/// A pod, as far as attachments care.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its identity; a pod of the same name made later has another.
+    pub uid: String,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// The node it runs on.
+    pub node: String,
+    /// The object that looks after it.
+    pub controller: Option<Owner>,
+    /// Whether it asked for the host's network, and so has no attachments.
+    pub host_network: bool,
+    /// Whether its containers have ended for good.
+    pub is_finished: bool,
+    /// Whether it is being deleted.
+    pub is_terminating: bool,
+    /// Whether its node is taken for lost (`DisruptionTarget`, `DeletionByTaintManager`).
+    pub is_lost: bool,
+}
+
+impl Pod {
+    /// `namespace/name`.
+    pub fn reference(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The object that looks after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// Its API group and version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+}
+
+/// A NetworkAttachmentDefinition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// `spec.config`; empty when the configuration is in a file of the node.
+    pub config: String,
+}
+
+/// An IPPool of whereabouts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Which state of it this is.
+    pub resource_version: String,
+    /// Who holds what.
+    pub spec: PoolSpec,
+}
+
+/// An OverlappingRangeIPReservation and which state of it this is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reserved {
+    /// Which state of it this is.
+    pub resource_version: String,
+    /// Who holds the address.
+    pub spec: Reservation,
+}
+
+/// A set of equal pods whose addresses may stay with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetKind {
+    /// `StatefulSet`.
+    Stateful,
+    /// `DaemonSet`.
+    Daemon,
+}
+
+/// A StatefulSet or DaemonSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSet {
+    /// Which of the two.
+    pub kind: SetKind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+    /// The numbers its pods have: the first, and how many. For a DaemonSet without meaning.
+    pub ordinals: (u64, u64),
+}
+
+/// Something to tell about a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whether it is bad.
+    pub is_warning: bool,
+    /// One word for programs.
+    pub reason: &'static str,
+    /// One sentence for people.
+    pub message: String,
+}
+
+/// The cluster. Calls block, and end within a bounded time.
+pub trait Objects: Send + Sync {
+    /// A pod; `None` when the cluster says that there is none.
+    fn pod(&self, namespace: &str, name: &str) -> Result<Option<Pod>, ObjectError>;
+    /// The pods of one node, or of all nodes.
+    fn pods(&self, node: Option<&str>) -> Result<Vec<Pod>, ObjectError>;
+    /// Writes the network-status of a pod; no error when the pod is gone or is another by now.
+    fn set_network_status(&self, pod: &Pod, text: &str) -> Result<(), ObjectError>;
+    /// Tells about a pod. Nobody waits for it, and nothing fails with it.
+    fn tell(&self, pod: &Pod, events: Vec<Event>);
+
+    /// A definition.
+    fn definition(&self, namespace: &str, name: &str) -> Result<Option<Definition>, ObjectError>;
+    /// All definitions.
+    fn definitions(&self) -> Result<Vec<Definition>, ObjectError>;
+
+    /// A pool.
+    fn pool(&self, name: &str) -> Result<Option<Pool>, ObjectError>;
+    /// All pools by name.
+    fn pools(&self) -> Result<BTreeMap<String, Pool>, ObjectError>;
+    /// Makes an empty pool; a conflict when there is one.
+    fn create_pool(&self, name: &str, range: &str) -> Result<Pool, ObjectError>;
+    /// Changes a pool; a conflict when one of the patch's tests fails.
+    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<Pool, ObjectError>;
+
+    /// A reservation.
+    fn reservation(&self, name: &str) -> Result<Option<Reserved>, ObjectError>;
+    /// All reservations by name.
+    fn reservations(&self) -> Result<BTreeMap<String, Reserved>, ObjectError>;
+    /// Makes a reservation; a conflict when there is one.
+    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<(), ObjectError>;
+    /// Puts another in the place of that state of it; a conflict when it has another state.
+    fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError>;
+    /// Deletes that state of it; a conflict when it has another state. No error when it is gone.
+    fn delete_reservation(&self, name: &str, version: &str) -> Result<(), ObjectError>;
+
+    /// An IPSet.
+    fn ipset(&self, namespace: &str, name: &str) -> Result<Option<IPSet>, ObjectError>;
+    /// The IPSets that carry a label with this name.
+    fn ipsets(&self, label: &str) -> Result<Vec<IPSet>, ObjectError>;
+    /// Makes an IPSet; a conflict when there is one.
+    fn create_ipset(&self, ipset: &IPSet) -> Result<IPSet, ObjectError>;
+    /// Puts another in the place of the state it names; a conflict when it has another state.
+    fn replace_ipset(&self, ipset: &IPSet) -> Result<IPSet, ObjectError>;
+    /// Deletes that state of it; a conflict when it has another state. No error when it is gone.
+    fn delete_ipset(&self, ipset: &IPSet) -> Result<(), ObjectError>;
+
+    /// The prefixes of a network of the NetConfig, by the subnets' names in lower case.
+    fn subnet_prefixes(
+        &self,
+        namespace: &str,
+        network: &str,
+    ) -> Result<BTreeMap<String, IpNet>, ObjectError>;
+
+    /// All StatefulSets and DaemonSets.
+    fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError>;
+    /// The names of all nodes.
+    fn nodes(&self) -> Result<Vec<String>, ObjectError>;
+}
+
+/// Why a call of the cluster failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ObjectError {
+    /// Somebody else was faster; read and decide again.
+    #[error("somebody else changed it at the same time: {0}")]
+    Conflict(String),
+    /// No answer. Whether a change was made is not known.
+    #[error("the Kubernetes API does not answer: {0}")]
+    Unreachable(String),
+    /// The answer is no.
+    #[error("the Kubernetes API refuses it: {0}")]
+    Refused(String),
+}
+
+impl ObjectError {
+    /// Whether reading and deciding again is the right thing.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_))
+    }
+}
