@@ -1,1 +1,2 @@
-//! The lab.
+//! Spec.
+pub mod spec;
