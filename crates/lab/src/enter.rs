@@ -103,8 +103,10 @@ fn inside(settings: &Settings) -> Result<Inside, EnterError> {
     }
     // Best effort: a name for `ps`, where otherwise `exe` would stand.
     let _ = rustix::thread::set_name(c"landbridge-lab");
-    mounts::prepare(&settings.keep)?;
-    Ok(Inside { seen_from_outside, keep: settings.keep.clone() })
+    let keep = mounts::kept(&settings.keep)
+        .map_err(|error| EnterError::new("make the lab's directory", error))?;
+    mounts::prepare(&keep)?;
+    Ok(Inside { seen_from_outside, keep })
 }
 
 fn lifeline_is_cut() -> bool {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landbridge_linux::namespace::named;
+use landbridge_linux::namespace::{Identity, named};
 use landbridge_linux::{Address, Handle, IfName, Namespace, Route};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
@@ -111,7 +111,7 @@ impl Spaces {
         let mnt = held(&self.mnt)?.inode;
         let mut nets = vec![held(&self.net)?.inode];
         for name in named::list(&directory)? {
-            nets.extend(named::open(&directory, &name)?.identity().map(|it| it.inode()));
+            nets.extend(named::open(&directory, &name)?.identity().map(Identity::inode));
         }
         let failed = |source| Error::io("list processes", source);
         let mut pids = Vec::new();

@@ -7,7 +7,7 @@
 pub mod builtin;
 mod check;
 pub mod file;
-mod mac;
+pub(crate) mod mac;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,6 +24,8 @@ pub const MAX_NODES: usize = 64;
 pub const MAX_NICS: usize = 16;
 /// A lab has at most this many switches.
 pub const MAX_SWITCHES: usize = 64;
+/// A switch has at most this many cables: the kernel's bridge takes no more.
+pub const MAX_PORTS: usize = 1023;
 /// What a switch carries where its shape does not say: what data centre switches do.
 pub const SWITCH_MTU: u32 = 9216;
 

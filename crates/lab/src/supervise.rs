@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use landbridge_linux::monitor::{Event, Monitor};
 use landbridge_linux::{IfName, Namespace};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -54,7 +55,10 @@ pub struct SwitchSide<'a> {
 }
 
 /// Runs a lab until it is told to stop.
-pub fn run(inside: &Inside, shape: Shape, settings: Settings) -> Result<ExitCode> {
+pub fn run(inside: &Inside, shape: Shape, mut settings: Settings) -> Result<ExitCode> {
+    // Agents start elsewhere, and know it by this path.
+    settings.directory = std::path::absolute(&settings.directory)
+        .map_err(|source| Error::io("find the lab's directory", source))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -86,7 +90,8 @@ async fn supervise(inside: &Inside, shape: Shape, settings: Settings) -> Result<
     let mut signals = Signals::listen().map_err(|source| Error::io("listen to signals", source))?;
     let (questions, mut asked) = mpsc::channel(64);
     let grace = settings.grace;
-    let mut lab = Lab::build(inside, shape, settings, questions)?;
+    let mut lab = Lab::build(inside, shape, settings, &questions)?;
+    let mut cables = lab.watch_cables()?;
     loop {
         lab.start_due(Instant::now());
         lab.report();
@@ -96,9 +101,14 @@ async fn supervise(inside: &Inside, shape: Shape, settings: Settings) -> Result<
             _ = signals.interrupt.recv() => break,
             _ = signals.child.recv() => lab.bury(Instant::now()),
             Some(Question { asked, answer }) = asked.recv() => {
+                let reply = lab.answer(asked);
+                // Who hears that it is done may look at once.
+                lab.start_due(Instant::now());
+                lab.report();
                 // Who asked may have gone.
-                let _ = answer.send(lab.answer(asked));
+                let _ = answer.send(reply);
             }
+            Some(event) = next_event(&mut cables) => lab.cable_changed(&event),
             () = until(next) => {}
         }
     }
@@ -122,5 +132,17 @@ async fn until(when: Option<Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+/// The next change among the switches; nothing where nobody listens any more.
+async fn next_event(monitor: &mut Option<Monitor>) -> Option<Event> {
+    match monitor.as_mut()?.next().await {
+        Ok(event) => Some(event),
+        Err(error) => {
+            tracing::error!("VLANs no longer follow their NICs: {error}");
+            *monitor = None;
+            None
+        }
     }
 }

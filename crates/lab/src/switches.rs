@@ -13,15 +13,19 @@
 //! Names are numbers (a link's name has 15 bytes) and always the same for one place in the shape;
 //! aliases say what they stand for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landbridge_linux::link::Bridge;
+use landbridge_linux::monitor::{Event, Monitor, Watch};
 use landbridge_linux::probe::{Capabilities, Feature};
 use landbridge_linux::sysctl::{Conf, Sysctl, Sysctls};
-use landbridge_linux::{Address, Handle, IfName, LinkIndex, LinkKind, MacAddr, Namespace, NewLink};
+use landbridge_linux::{
+    Address, Handle, IfName, Link, LinkChange, LinkIndex, LinkKind, MacAddr, Namespace, NewLink,
+};
 
 use crate::error::{Error, Result};
 use crate::info::Vlans;
+use crate::spec::mac::derived;
 use crate::spec::{Nic, Node, Shape, Switch};
 
 /// A node with more VLANs than this is a mistake in a loop.
@@ -86,7 +90,12 @@ impl Switches {
             multicast_snooping: Some(false),
             ..Bridge::default()
         });
-        let bridge = NewLink::new(name.clone(), kind).with_mtu(switch.mtu).with_alias(alias).up();
+        // A bridge without a MAC of its own borrows one of its ports, and another when that one goes.
+        let bridge = NewLink::new(name.clone(), kind)
+            .with_mtu(switch.mtu)
+            .with_mac(derived("switch", alias))
+            .with_alias(alias)
+            .up();
         Ok(self.net.ensure_link(&bridge)?.0.index)
     }
 
@@ -143,11 +152,10 @@ impl Switches {
         }
         let alias = format!("{} VLAN {}", switch.name, wanted.id);
         let bridge = self.bridge(&segment(nic.switch, Some(wanted.id))?, switch, &alias)?;
-        let mut port = NewLink::new(port(number, place, Some(wanted.id))?, LinkKind::Veth)
+        let port = NewLink::new(port(number, place, Some(wanted.id))?, LinkKind::Veth)
             .in_master(bridge)
             .with_mtu(switch.mtu)
             .with_alias(format!("{} {} VLAN {}", node.name, nic.name, wanted.id));
-        port.up = !self.cut.contains(&(number, place));
         let mut end = NewLink::new(wanted.name.clone(), LinkKind::Veth).with_alias(&wanted.alias);
         end.mtu = wanted.mtu;
         end.mac = wanted.mac;
@@ -161,7 +169,7 @@ impl Switches {
             }
             error.into()
         })?;
-        Ok(())
+        self.follow()
     }
 
     /// Pulls a cable or plugs it in again; with it go the VLANs on it.
@@ -171,18 +179,37 @@ impl Switches {
         } else {
             self.cut.insert((number, place));
         }
-        for link in self.net.links()? {
-            let Some(found) = place_of(link.name.as_str()) else { continue };
-            if (found.node, found.nic) != (number, place) || link.up == plugged {
-                continue;
-            }
-            if plugged {
-                self.net.set_up(link.index)?;
-            } else {
-                self.net.set_down(link.index)?;
+        let up = Some(plugged);
+        let change = LinkChange { up, ..LinkChange::default() };
+        self.net.change_link(&port(number, place, None)?, &change)?;
+        self.follow()
+    }
+
+    /// Has the VLANs of each NIC carry frames as long as the NIC itself does: not while its cable is
+    /// pulled, and not while the node has switched it off.
+    pub fn follow(&self) -> Result<()> {
+        for (vlan, up) in to_follow(&self.net.links()?) {
+            let change = LinkChange { up: Some(up), ..LinkChange::default() };
+            match self.net.change_link(vlan, &change) {
+                // Its node has deleted it meanwhile.
+                Err(error) if error.is_absent() => {}
+                outcome => outcome?,
             }
         }
         Ok(())
+    }
+
+    /// Listens for what makes a call of [`follow`](Self::follow) necessary.
+    pub fn monitor(&self) -> Result<Monitor> {
+        let links = Watch {
+            links: true,
+            addresses: false,
+            routes: false,
+            rules: false,
+            neighbours: false,
+            buffer_bytes: None,
+        };
+        Ok(Monitor::in_namespace(self.namespace(), links)?)
     }
 
     /// The NICs of a node whose cables are pulled.
@@ -196,6 +223,36 @@ impl Switches {
     pub fn link(number: usize) -> Result<IfName> {
         segment(number, None)
     }
+}
+
+/// Whether something happened to a NIC's cable.
+pub(crate) fn is_about_a_nic(event: &Event) -> bool {
+    match event {
+        Event::Link(link) => place_of(link.name.as_str()).is_some_and(|place| place.vlan.is_none()),
+        Event::Resync(_) => true,
+        _ => false,
+    }
+}
+
+/// The ports of VLANs that are not as their NIC's port is, with how they are to be.
+fn to_follow(links: &[Link]) -> Vec<(LinkIndex, bool)> {
+    let mut nics = BTreeMap::new();
+    let mut vlans = Vec::new();
+    for link in links {
+        match place_of(link.name.as_str()) {
+            Some(Place { node, nic, vlan: None }) => {
+                nics.insert((node, nic), link.up && link.carrier);
+            }
+            Some(Place { node, nic, vlan: Some(_) }) => vlans.push(((node, nic), link)),
+            None => {}
+        }
+    }
+    vlans
+        .into_iter()
+        .map(|(nic, link)| (link, nics.get(&nic).copied().unwrap_or(false)))
+        .filter(|(link, up)| link.up != *up)
+        .map(|(link, up)| (link.index, up))
+        .collect()
 }
 
 /// A setting that makes the switch quieter and that it works without.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -16,6 +17,16 @@ const RUN: &str = "/run";
 pub(crate) struct Bind {
     pub from: PathBuf,
     pub to: PathBuf,
+}
+
+/// Makes the directories that are to be kept where they are missing, and says where they really are.
+pub(super) fn kept(keep: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut kept = Vec::new();
+    for directory in keep {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        kept.push(directory.canonicalize()?);
+    }
+    Ok(kept)
 }
 
 pub(super) fn prepare(keep: &[PathBuf]) -> Result<(), EnterError> {

@@ -41,7 +41,7 @@ pub(super) fn remedy(error: &io::Error, facts: &Facts) -> String {
         Some(Errno::INVAL) if facts.threads > 1 => {
             ": the process has more than one thread; this is a mistake in Landbridge".to_owned()
         }
-        Some(Errno::NOSPC) | Some(Errno::USERS) => format!(
+        Some(Errno::NOSPC | Errno::USERS) => format!(
             "\n  the limit of namespaces is reached (user.max_user_namespaces is {}); raise it:\
              \n  sudo sysctl -w user.max_user_namespaces=10000\
              \n  or start landbridge as root, or without a lab: landbridge up --lab none",

@@ -8,7 +8,8 @@ use ipnet::IpNet;
 use landbridge_linux::{IfName, MacAddr};
 
 use super::{
-    Dhcp, MAX_NICS, MAX_NODES, MAX_SWITCHES, Nic, Node, SWITCH_MTU, Shape, Switch, file, mac,
+    Dhcp, MAX_NICS, MAX_NODES, MAX_PORTS, MAX_SWITCHES, Nic, Node, SWITCH_MTU, Shape, Switch, file,
+    mac,
 };
 
 /// The largest packet of a veth, and the smallest that IPv6 takes.
@@ -65,6 +66,10 @@ pub(super) fn shape(lab: file::Lab) -> Result<Shape, Vec<Mistake>> {
         .collect();
     once(&mut found, "nodes", nodes.iter().map(|node| node.name.as_str()));
     doubles(&mut found, &switches, &nodes);
+    for place in 0..switches.len() {
+        let cables = nodes.iter().flat_map(|node| &node.nics).filter(|nic| nic.switch == place);
+        limit(&mut found, &format!("switches[{place}]: cables"), cables.count(), MAX_PORTS);
+    }
     if found.0.is_empty() { Ok(Shape { switches, nodes }) } else { Err(found.0) }
 }
 
@@ -287,6 +292,8 @@ fn label_name(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::super::file::{FileError, parse};
 
     const GOOD: &str = "
@@ -399,7 +406,7 @@ nodes:
         );
         let mut many = "nodes:\n".to_owned();
         for number in 0..65 {
-            many += &format!("- {{name: n{number}, kind: host}}\n");
+            let _ = writeln!(many, "- {{name: n{number}, kind: host}}");
         }
         assert!(complaint(&many).contains("nodes: 65 are too many: at most 64"));
         let nics: Vec<String> = (0..17).map(|n| format!("{{name: e{n}, switch: s}}")).collect();

@@ -3,14 +3,17 @@
 use landbridge_linux::MacAddr;
 
 /// The MAC of a NIC that was given none: from the names of node and NIC, locally administered.
-pub(super) fn derived(node: &str, nic: &str) -> MacAddr {
+pub(crate) fn derived(node: &str, nic: &str) -> MacAddr {
     // FNV-1a: no secret to keep, only the same answer on every machine and with every compiler.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in node.bytes().chain([0]).chain(nic.bytes()) {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    let [_, _, _, a, b, c, d, e] = hash.to_be_bytes();
-    MacAddr([0x02, a, b, c, d, e])
+    // Six octets of it, the first of which is not the hash's to say.
+    let [_, _, _local, rest @ ..] = hash.to_be_bytes();
+    let mut octets = [0x02; 6];
+    octets[1..].copy_from_slice(&rest);
+    MacAddr(octets)
 }
 
 #[cfg(test)]

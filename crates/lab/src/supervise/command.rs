@@ -59,15 +59,12 @@ fn fill(text: &str, values: Values<'_>) -> String {
         let (before, hole) = rest.split_at(start);
         filled.push_str(before);
         let known = [("{node}", values.node), ("{directory}", &directory), ("{lab}", &lab)];
-        match known.iter().find(|(name, _)| hole.starts_with(name)) {
-            Some((name, value)) => {
-                filled.push_str(value);
-                rest = hole.strip_prefix(name).unwrap_or_default();
-            }
-            None => {
-                filled.push('{');
-                rest = hole.strip_prefix('{').unwrap_or_default();
-            }
+        if let Some((name, value)) = known.iter().find(|(name, _)| hole.starts_with(name)) {
+            filled.push_str(value);
+            rest = hole.strip_prefix(name).unwrap_or_default();
+        } else {
+            filled.push('{');
+            rest = hole.strip_prefix('{').unwrap_or_default();
         }
     }
     filled + rest

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landbridge_linux::monitor::{Event, Monitor};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
@@ -16,11 +17,11 @@ use super::command::Values;
 use super::{Settings, SwitchSide};
 use crate::enter::Inside;
 use crate::error::{Error, Result};
-use crate::info::{LabInfo, NodeInfo, VERSION};
+use crate::info::{LabInfo, NodeInfo, VERSION, Vlans};
 use crate::node::{self, Spaces};
 use crate::process::Process;
 use crate::spec::{Kind, Node, Shape};
-use crate::switches::{Port, Switches};
+use crate::switches::{Port, Switches, is_about_a_nic};
 use crate::wires::{
     self, Answer, Asked, From, NODE_SOCKET, NodeRequest, OperatorRequest, Question,
     SUPERVISOR_SOCKET, VlanRequest,
@@ -57,7 +58,7 @@ impl Lab {
         inside: &Inside,
         shape: Shape,
         settings: Settings,
-        questions: mpsc::Sender<Question>,
+        questions: &mpsc::Sender<Question>,
     ) -> Result<Self> {
         let lock = lock(&settings.directory)?;
         let switches = Switches::build(&shape)?;
@@ -202,7 +203,7 @@ impl Lab {
             Asked::Operator(OperatorRequest::Reboot { node }) => self.reboot(&node),
             Asked::Operator(OperatorRequest::Link { node, nic, up }) => self.cable(&node, &nic, up),
             Asked::Operator(OperatorRequest::Status {}) => {
-                return match self.info().map(|info| serde_json::to_value(info)) {
+                return match self.info().map(serde_json::to_value) {
                     Ok(Ok(value)) => Answer::Done(value),
                     Ok(Err(error)) => Answer::Refused { text: error.to_string(), errno: None },
                     Err(error) => refused(&error),
@@ -247,6 +248,22 @@ impl Lab {
             Error::refused(format!("{} has no NIC {nic:?} (it has: {names})", node.name))
         })?;
         self.switches.set_cable(number, place, up)
+    }
+
+    /// Where VLANs are segments somebody must see to it that they go down with their NIC.
+    pub fn watch_cables(&self) -> Result<Option<Monitor>> {
+        match self.switches.vlans() {
+            Vlans::Kernel => Ok(None),
+            Vlans::Segments => self.switches.monitor().map(Some),
+        }
+    }
+
+    pub fn cable_changed(&self, event: &Event) {
+        if is_about_a_nic(event)
+            && let Err(error) = self.switches.follow()
+        {
+            tracing::error!("VLANs do not follow their NIC: {error}");
+        }
     }
 
     /// Switches a node off, as pulling its plug does, and on again.

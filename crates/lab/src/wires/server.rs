@@ -95,13 +95,13 @@ async fn talk(stream: UnixStream, from: From, questions: mpsc::Sender<Question>)
     writer.write_all(&line).await
 }
 
+fn read<T: DeserializeOwned>(line: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| format!("the question is not understood: {error}"))
+}
+
 fn asked(from: From, line: &str) -> Result<Asked, String> {
     if !line.ends_with('\n') {
         return Err(format!("a question is one line of at most {MAX_QUESTION} bytes"));
-    }
-    fn read<T: DeserializeOwned>(line: &str) -> Result<T, String> {
-        serde_json::from_str(line)
-            .map_err(|error| format!("the question is not understood: {error}"))
     }
     match from {
         From::Operator => read(line).map(Asked::Operator),
