@@ -7,9 +7,11 @@
 //! | [`node`] | the Node object: registered, kept Ready |
 //! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
+//! | [`responder`] | the process that stands for the containers of a pod |
 
 pub mod host;
 pub mod kubelet;
 pub mod node;
 pub mod pods;
 pub mod policy;
+pub mod responder;
