@@ -8,6 +8,7 @@
 //! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
+//! | [`responder`] | the process that stands for the containers of a pod |
 
 pub mod cluster;
 pub mod host;
@@ -15,4 +16,5 @@ pub mod kubelet;
 pub mod node;
 pub mod pods;
 pub mod policy;
+pub mod responder;
 pub mod rights;

@@ -1,1 +1,89 @@
 //! The pods of this node.
+//!
+//! ```text
+//!  watch ─► Desired ─► Machine ─► Action ─► hands ─► Outcome ─┐     namespaces, CNI, processes
+//!                         ▲                                   │
+//!                         └───────────────────────────────────┘
+//!                      status ─► API
+//! ```
+//!
+//! A pod gets a sandbox (a named network namespace with loopback, attached by [`Attachments`]) and in
+//! it one [`responder`](crate::responder) process. Images, volumes, environment and resource limits
+//! are not used; init containers count as done. Pods with `hostNetwork` share the node's network.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`desired`] | what a Pod asks for |
+//! | [`machine`], [`run`], [`probe`] | what is to be done next (pure) |
+//! | [`status`] | what is reported (pure) |
+//! | [`record`] | what survives the agent |
+//! | [`driver`], [`hands`] | watches, and carries out |
+//! | [`releases`] | attachments whose release is tried again |
+//! | [`directory`] | the pods as they are, for the kubelet's socket |
+
+mod check;
+pub mod desired;
+pub mod directory;
+mod driver;
+mod hands;
+pub mod machine;
+mod notices;
+pub mod probe;
+pub mod process;
+pub mod record;
+mod releases;
+pub mod run;
+pub mod status;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use landbridge_cni::{CniError, CniResult};
+
+pub use self::desired::PodIdentity;
+pub use self::directory::{Directory, View};
+pub use self::driver::run;
+
+/// Whoever attaches sandboxes to networks. Calls block.
+pub trait Attachments: Send + Sync {
+    /// Attaches a sandbox. What it answers is what the cluster's own network gave.
+    fn add(
+        &self,
+        pod: &PodIdentity,
+        container_id: &str,
+        netns: &Path,
+    ) -> Result<CniResult, CniError>;
+
+    /// Releases whatever a sandbox was given; also when that is nothing, when it was released before,
+    /// and when its namespace is gone.
+    fn del(&self, pod: &PodIdentity, container_id: &str, netns: &Path) -> Result<(), CniError>;
+}
+
+/// How pods are run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of this node.
+    pub node: String,
+    /// Records, logs and settings of pods go below it.
+    pub state_dir: PathBuf,
+    /// Where network namespaces get their names.
+    pub netns_dir: PathBuf,
+    /// The command that runs a responder; the path of its settings is added as last argument.
+    pub responder: Vec<OsString>,
+    /// Deleting a pod waits this long for its attachments; then they are released later.
+    pub detach_within: Duration,
+}
+
+impl Settings {
+    /// The usual, with `landbridge` at a path.
+    pub fn new(node: &str, state_dir: &Path, landbridge: &Path) -> Self {
+        Self {
+            node: node.to_owned(),
+            state_dir: state_dir.to_owned(),
+            netns_dir: PathBuf::from("/run/netns"),
+            responder: vec![landbridge.into(), "responder".into()],
+            detach_within: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Carries out what a [machine](super::machine) decides.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, Preconditions};
+use landbridge_cni::CniResult;
+use landbridge_linux::namespace::named;
+use landbridge_linux::{Handle, IfName};
+use tokio::sync::Semaphore;
+
+use super::Settings;
+use super::desired::Desired;
+use super::machine::{Action, Found, Outcome};
+use super::process::{self, Files, Hostname};
+use super::record::{Names, Record};
+use super::releases::Releases;
+use crate::responder::{Container, ResponderConfig};
+
+/// So many actions that block a thread are carried out at once.
+const AT_ONCE: usize = 32;
+
+/// See the [module](self). Cheap to clone.
+#[derive(Clone)]
+pub struct Hands {
+    pub client: kube::Client,
+    pub settings: Arc<Settings>,
+    pub releases: Releases,
+    room: Arc<Semaphore>,
+}
+
+/// How an action ended, and the process it started.
+pub struct Deed {
+    pub outcome: Outcome,
+    pub child: Option<Child>,
+}
+
+impl From<Outcome> for Deed {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, child: None }
+    }
+}
+
+impl Hands {
+    pub fn new(client: kube::Client, settings: Arc<Settings>, releases: Releases) -> Self {
+        Self { client, settings, releases, room: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// The files of a pod.
+    pub fn files(&self, uid: &str) -> Files {
+        Files { directory: self.settings.state_dir.join("pods").join(uid) }
+    }
+
+    /// Where the network of a sandbox is.
+    pub fn network(&self, record: &Record) -> Option<PathBuf> {
+        record.netns.as_ref().map(|name| self.settings.netns_dir.join(name))
+    }
+
+    /// Names for a new sandbox.
+    pub fn names() -> Option<Names> {
+        match Names::random() {
+            Ok(names) => Some(names),
+            Err(error) => {
+                tracing::error!(%error, "the kernel gives no random numbers");
+                None
+            }
+        }
+    }
+
+    /// What is there of a sandbox that an earlier agent has made.
+    pub fn find(&self, record: &Record) -> Found {
+        let files = self.files(&record.identity.uid);
+        let known = record.process.filter(process::alive);
+        let process = known.or_else(|| process::reported(&files.report(), &files.settings()));
+        let namespace = match &record.netns {
+            Some(name) => named::open(&self.settings.netns_dir, name).is_ok(),
+            None => false,
+        };
+        Found { namespace, process }
+    }
+
+    /// Carries out one action for the sandbox of a record, which is absent only where none is meant.
+    pub async fn act(
+        &self,
+        action: Action,
+        record: Option<Record>,
+        desired: Option<Desired>,
+        pod: Option<Arc<Pod>>,
+    ) -> Deed {
+        let _room = self.room.acquire().await;
+        match (action, record) {
+            (Action::DeletePod, _) => self.delete_pod(pod.as_deref()).await.into(),
+            (Action::Detach, Some(record)) => self.detach(&record).await.into(),
+            (action, Some(record)) => {
+                let own = self.clone();
+                let deed = tokio::task::spawn_blocking(move || {
+                    own.blocking(&action, &record, desired.as_ref())
+                });
+                deed.await.unwrap_or_else(|error| Outcome::Failed(error.to_string()).into())
+            }
+            (_, None) => Outcome::Failed("there is no sandbox".to_owned()).into(),
+        }
+    }
+
+    async fn detach(&self, record: &Record) -> Outcome {
+        match self.releases.release(record, self.settings.detach_within).await {
+            Ok(()) => Outcome::Done,
+            Err(why) => {
+                tracing::warn!(pod = %record.identity, why, "attachments not released; left to the queue");
+                Outcome::NotDetached
+            }
+        }
+    }
+
+    async fn delete_pod(&self, pod: Option<&Pod>) -> Outcome {
+        let Some(pod) = pod else { return Outcome::Done };
+        let meta = &pod.metadata;
+        let name = meta.name.as_deref().unwrap_or_default();
+        let namespace = meta.namespace.as_deref().unwrap_or_default();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(Preconditions { uid: meta.uid.clone(), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        match pods.delete(name, &params).await {
+            Ok(_) => Outcome::Done,
+            // Gone, or another of its name is there.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Outcome::Done,
+            Err(error) => {
+                tracing::warn!(pod = name, %error, "cannot delete a pod that has ended; will be tried again");
+                Outcome::Failed(error.to_string())
+            }
+        }
+    }
+
+    fn blocking(&self, action: &Action, record: &Record, desired: Option<&Desired>) -> Deed {
+        let done = |outcome: io::Result<()>| match outcome {
+            Ok(()) => Outcome::Done,
+            Err(error) => {
+                tracing::warn!(pod = %record.identity, ?action, %error, "will be tried again");
+                Outcome::Failed(error.to_string())
+            }
+        };
+        let records = &self.releases.records;
+        match action {
+            Action::Write(record) => done(records.write(record)).into(),
+            Action::Forget { queue: false } => done(records.forget(record)).into(),
+            Action::Forget { queue: true } => {
+                let outcome = done(records.hand_over(record));
+                self.releases.wake();
+                outcome.into()
+            }
+            Action::MakeNamespace => match self.make_namespace(record) {
+                Ok(()) => Outcome::Done.into(),
+                Err(error) => Outcome::Failed(error.to_string()).into(),
+            },
+            Action::Attach => self.attach(record).into(),
+            Action::RemoveNamespace => done(self.remove_namespace(record)).into(),
+            Action::Start => self.start(record, desired),
+            Action::Signal { kill } => {
+                let process = record.process;
+                done(process.map_or(Ok(()), |process| process::signal(&process, *kill))).into()
+            }
+            Action::Detach | Action::DeletePod => Outcome::Done.into(),
+        }
+    }
+
+    fn make_namespace(&self, record: &Record) -> anyhow::Result<()> {
+        let Some(name) = &record.netns else { return Ok(()) };
+        let namespace = named::create(&self.settings.netns_dir, name)?;
+        Ok(Handle::in_namespace(&namespace)?.set_up(&IfName::new("lo")?)?)
+    }
+
+    fn remove_namespace(&self, record: &Record) -> io::Result<()> {
+        let Some(name) = &record.netns else { return Ok(()) };
+        named::delete(&self.settings.netns_dir, name).map_err(|e| io::Error::other(e.to_string()))
+    }
+
+    fn attach(&self, record: &Record) -> Outcome {
+        let Some(path) = self.network(record) else { return Outcome::Attached(Vec::new()) };
+        match self.releases.attachments.add(&record.identity, &record.sandbox, &path) {
+            Ok(result) => Outcome::Attached(pod_addresses(&result)),
+            Err(error) => Outcome::Failed(format!(
+                "plugin type=\"multus\" name=\"multus-cni-network\" failed (add): {error}"
+            )),
+        }
+    }
+
+    fn start(&self, record: &Record, desired: Option<&Desired>) -> Deed {
+        let Some(desired) = desired else {
+            return Outcome::Failed("the pod is gone".to_owned()).into();
+        };
+        let network = self.network(record);
+        if network.is_some() && !self.find(record).namespace {
+            return Outcome::NamespaceLost.into();
+        }
+        match self.spawn(record, desired, network.as_deref()) {
+            Ok((process, child)) => Deed { outcome: Outcome::Started(process), child: Some(child) },
+            Err(error) => Outcome::Failed(error.to_string()).into(),
+        }
+    }
+
+    fn spawn(
+        &self,
+        record: &Record,
+        desired: &Desired,
+        network: Option<&Path>,
+    ) -> io::Result<(super::record::Process, Child)> {
+        let files = self.files(&record.identity.uid);
+        let restarts = record.restarts;
+        let mut containers = Vec::new();
+        for container in &desired.containers {
+            let log = files.log(&container.name, restarts);
+            log.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            // The log of the start before this one is kept, none before that.
+            if let Some(old) = restarts.checked_sub(2) {
+                let old = files.log(&container.name, old);
+                let _ = std::fs::remove_file(crate::responder::moved_log(&old));
+                let _ = std::fs::remove_file(old);
+            }
+            let ports = container.ports.clone();
+            containers.push(Container { name: container.name.clone(), ports, log: Some(log) });
+        }
+        let config = ResponderConfig {
+            namespace: desired.identity.namespace.clone(),
+            pod: desired.identity.name.clone(),
+            uid: desired.identity.uid.clone(),
+            node: self.settings.node.clone(),
+            containers,
+            report: Some(files.report()),
+        };
+        std::fs::write(files.settings(), serde_json::to_vec(&config)?)?;
+        let _ = std::fs::remove_file(files.report());
+        let (program, arguments) = self
+            .settings
+            .responder
+            .split_first()
+            .ok_or_else(|| io::Error::other("no command for the responder was given"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(files.settings()).current_dir("/");
+        let hostname = match network {
+            Some(_) => Hostname::New(desired.hostname.clone()),
+            None => Hostname::Node,
+        };
+        process::start(network, &hostname, command, &files.output())
+    }
+}
+
+/// The addresses a pod is known by: the first of each family.
+fn pod_addresses(result: &CniResult) -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for ip in &result.ips {
+        let address = ip.address.addr();
+        if addresses.iter().all(|known| known.is_ipv4() != address.is_ipv4()) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}

@@ -1,0 +1,197 @@
+//! Processes in the namespaces of a pod: started, recognised, waited for.
+//!
+//! A thread made for it enters the namespaces and starts the process, which inherits them; then the
+//! thread ends. Nothing has to be done between `fork` and `exec`.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use jiff::Timestamp;
+use landbridge_linux::Namespace;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::record::Process;
+use crate::responder::Report;
+
+/// The name a process sees as that of its machine.
+#[derive(Clone, Debug)]
+pub enum Hostname {
+    /// The node's.
+    Node,
+    /// Its own.
+    New(String),
+    /// That of another process.
+    Of(u32),
+}
+
+/// Does work on a thread in the namespaces of a pod; what it starts stays there.
+pub fn inside<T: Send>(
+    network: Option<&Path>,
+    hostname: &Hostname,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let work = || {
+        enter_hostname(hostname)?;
+        work()
+    };
+    match network {
+        Some(path) => Namespace::open(path)
+            .and_then(|namespace| namespace.run(work))
+            .map_err(|error| io::Error::new(io::ErrorKind::NotFound, error.to_string()))?,
+        None => std::thread::scope(|scope| {
+            let thread =
+                std::thread::Builder::new().name("pod".to_owned()).spawn_scoped(scope, work)?;
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread failed")))
+        }),
+    }
+}
+
+fn enter_hostname(hostname: &Hostname) -> io::Result<()> {
+    match hostname {
+        Hostname::Node => Ok(()),
+        Hostname::New(name) => {
+            // Deprecated because the same call could also unshare file descriptors, which can break
+            // what other threads believe; with this flag it cannot.
+            #[expect(deprecated, reason = "only CLONE_FILES is unsafe")]
+            rustix::thread::unshare(UnshareFlags::NEWUTS)?;
+            Ok(rustix::system::sethostname(name.as_bytes())?)
+        }
+        Hostname::Of(pid) => {
+            let file = File::open(format!("/proc/{pid}/ns/uts"))?;
+            let kind = Some(LinkNameSpaceType::HostNameAndNISDomainName);
+            Ok(move_into_link_name_space(file.as_fd(), kind)?)
+        }
+    }
+}
+
+/// Starts a process that does not depend on this one: its own group, nothing on its standard input,
+/// what it writes besides its log in a file.
+pub fn start(
+    network: Option<&Path>,
+    hostname: &Hostname,
+    mut command: Command,
+    output: &Path,
+) -> io::Result<(Process, Child)> {
+    let output = File::create(output)?;
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
+    let mut child = inside(network, hostname, || command.spawn())?;
+    let pid = child.id();
+    let Some(born) = born(pid) else {
+        let status = child.wait()?;
+        return Err(io::Error::other(format!("it ended at once: {status}")));
+    };
+    Ok((Process { pid, born, started: Timestamp::now() }, child))
+}
+
+/// Whether a process is still the one it was.
+pub fn alive(process: &Process) -> bool {
+    born(process.pid) == Some(process.born)
+}
+
+/// When a process was started, in ticks; nothing for one that is gone or only waits to be reaped.
+fn born(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything; behind its last parenthesis come the numbers, the state first.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// The process that wrote a report, when it lives and was started with these settings. Finds one
+/// whose agent died before it could write its number down.
+pub fn reported(report: &Path, settings: &Path) -> Option<Process> {
+    let told = read_report(report)?;
+    let command = std::fs::read(format!("/proc/{}/cmdline", told.pid)).ok()?;
+    let settings = settings.as_os_str().as_encoded_bytes();
+    let own = command.split(|byte| *byte == 0).any(|argument| argument == settings);
+    let born = born(told.pid).filter(|_| own)?;
+    let written = std::fs::metadata(report).and_then(|meta| meta.modified()).ok();
+    let started = written.and_then(|time| Timestamp::try_from(time).ok());
+    Some(Process { pid: told.pid, born, started: started.unwrap_or_else(Timestamp::now) })
+}
+
+/// Reads a report, if there is one.
+pub fn read_report(path: &Path) -> Option<Report> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// Sends a signal, unless the process is gone.
+pub fn signal(process: &Process, kill: bool) -> io::Result<()> {
+    let Some(held) = hold(process) else { return Ok(()) };
+    let signal = if kill { Signal::KILL } else { Signal::TERM };
+    match pidfd_send_signal(held, signal) {
+        Err(errno) if errno != rustix::io::Errno::SRCH => Err(errno.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A handle on exactly this process.
+fn hold(process: &Process) -> Option<std::os::fd::OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
+    let held = pidfd_open(pid, PidfdFlags::NONBLOCK).ok()?;
+    // Looked at after it was opened: from here on the number cannot become another's.
+    alive(process).then_some(held)
+}
+
+/// Waits until a process has ended. How it ended is known only of children.
+pub async fn end(process: Process, child: Option<Child>) -> Option<i32> {
+    if let Some(held) = hold(&process) {
+        // Deprecated because a type may change its descriptor behind tokio's back; this one cannot.
+        #[expect(deprecated, reason = "an OwnedFd never changes its descriptor")]
+        let held = AsyncFd::with_interest(held, Interest::READABLE);
+        match held {
+            Ok(held) => drop(held.readable().await.map(|_| ())),
+            Err(error) => {
+                tracing::warn!(%error, "cannot wait for a process; looking every second instead");
+                while alive(&process) {
+                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+    // It has ended, so this does not wait.
+    child.and_then(|mut child| child.wait().ok()).map(code)
+}
+
+/// As a shell tells it.
+pub fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(127))
+}
+
+/// The files of a pod.
+#[derive(Clone, Debug)]
+pub struct Files {
+    pub directory: PathBuf,
+}
+
+impl Files {
+    /// What the responder is told.
+    pub fn settings(&self) -> PathBuf {
+        self.directory.join("responder.json")
+    }
+
+    /// What the responder tells.
+    pub fn report(&self) -> PathBuf {
+        self.directory.join("report.json")
+    }
+
+    /// What it writes besides.
+    pub fn output(&self) -> PathBuf {
+        self.directory.join("output")
+    }
+
+    /// The log of a container since its process was started for the n-th time.
+    pub fn log(&self, container: &str, restarts: u32) -> PathBuf {
+        self.directory.join(container).join(format!("{restarts}.log"))
+    }
+}
