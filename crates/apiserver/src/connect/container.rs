@@ -26,15 +26,15 @@ pub fn choose<'a>(pod: &'a Value, asked: &str) -> ApiResult<&'a str> {
     if let [only] = all.as_slice() {
         return Ok(only);
     }
-    let mut why = format!("a container name must be specified for pod {name}");
-    if !all.is_empty() {
-        why.push_str(&format!(", choose one of: [{}]", all.join(" ")));
-    }
-    let init: Vec<&str> = names(pod, "initContainers").collect();
-    if !init.is_empty() {
-        why.push_str(&format!(" or one of the init containers: [{}]", init.join(" ")));
-    }
-    Err(ApiError::bad_request(why))
+    let listed = |words: &str, list: &str| {
+        let names: Vec<&str> = names(pod, list).collect();
+        if names.is_empty() { String::new() } else { format!("{words}: [{}]", names.join(" ")) }
+    };
+    Err(ApiError::bad_request(format!(
+        "a container name must be specified for pod {name}{}{}",
+        listed(", choose one of", "containers"),
+        listed(" or one of the init containers", "initContainers"),
+    )))
 }
 
 fn names<'a>(pod: &'a Value, list: &str) -> impl Iterator<Item = &'a str> + use<'a> {

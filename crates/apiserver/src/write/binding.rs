@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod(spec: Value) -> Value {
+    fn pod(spec: &Value) -> Value {
         json!({"metadata": {"name": "p", "uid": "u", "resourceVersion": "7",
             "annotations": {"kept": "1", "changed": "1"}}, "spec": spec,
             "status": {"phase": "Pending", "conditions": [
@@ -128,7 +128,7 @@ mod tests {
     fn a_pod_gets_its_node() {
         let binding = json!({"metadata": {"name": "p", "annotations": {"changed": "2", "new": "3"}},
             "target": {"kind": "Node", "name": "n"}});
-        let bound = bound(&pod(json!({})), &binding).expect("bound");
+        let bound = bound(&pod(&json!({})), &binding).expect("bound");
         assert_eq!(bound["spec"]["nodeName"], "n");
         let annotations = json!({"kept": "1", "changed": "2", "new": "3"});
         assert_eq!(bound["metadata"]["annotations"], annotations);
@@ -147,23 +147,23 @@ mod tests {
     #[test]
     fn some_pods_cannot_be_bound() {
         let target = json!({"name": "n"});
-        let mut ending = pod(json!({}));
+        let mut ending = pod(&json!({}));
         ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         let cases = [
-            (pod(json!({"nodeName": "m"})), json!({}), "pod p is already assigned to node \"m\""),
+            (pod(&json!({"nodeName": "m"})), json!({}), "pod p is already assigned to node \"m\""),
             (ending, json!({}), "pod p is being deleted, cannot be assigned to a host"),
             (
-                pod(json!({"schedulingGates": [{"name": "g"}]})),
+                pod(&json!({"schedulingGates": [{"name": "g"}]})),
                 json!({}),
                 "pod p has non-empty .spec.schedulingGates",
             ),
             (
-                pod(json!({})),
+                pod(&json!({})),
                 json!({"uid": "v"}),
                 "Precondition failed: UID in precondition: v, UID in object meta: u",
             ),
             (
-                pod(json!({})),
+                pod(&json!({})),
                 json!({"resourceVersion": "6"}),
                 "Precondition failed: ResourceVersion in precondition: 6, ResourceVersion in object meta: 7",
             ),

@@ -120,7 +120,7 @@ impl Shared {
     fn log(&self, path: &str) -> Answer {
         if path.ends_with("/huge") {
             let mut answer = whole(StatusCode::OK, "");
-            answer.headers_mut().insert("x-huge", "x".repeat(100_000).parse().unwrap());
+            answer.headers_mut().insert("x-huge", "x".repeat(1_000_000).parse().unwrap());
             return answer;
         }
         if path.ends_with("/waiting") {

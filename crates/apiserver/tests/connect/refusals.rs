@@ -57,8 +57,7 @@ async fn the_node_says_what_is_wrong() {
     world.pod("many", "one", &["waiting", "huge"]).await;
     // An older kubectl speaks SPDY; the node's answer is the client's.
     let path = format!("{PODS}/p/exec?command=ls");
-    let answer =
-        upgrade(&world.admin, Method::POST, &path, "SPDY/3.1").await.err().expect("refusal");
+    let answer = upgrade(&world.admin, Method::POST, &path, "SPDY/3.1").await.expect_err("refusal");
     assert_eq!(message(&answer), (400, "only WebSocket is spoken here".to_owned()));
     assert_eq!(world.node.last().headers["upgrade"], "SPDY/3.1");
     let answer = get(&world.admin, &format!("{PODS}/many/log?container=waiting")).await;
@@ -122,7 +121,7 @@ async fn other_requests_are_not_served() {
     // Inside the process there is no connection to take over.
     let inside = world.server.client(landbridge_apiserver::Identity::admin());
     let path = format!("{PODS}/p/exec?command=ls");
-    let answer = upgrade(&inside, Method::GET, &path, "websocket").await.err().expect("refusal");
+    let answer = upgrade(&inside, Method::GET, &path, "websocket").await.expect_err("refusal");
     let (code, said) = message(&answer);
     assert!(code == 400 && said.starts_with("Upgrade request required"), "{code} {said}");
     assert_eq!(world.node.requests(), 0);

@@ -21,6 +21,7 @@ cases![
     eviction,
     notes_with_the_status,
     nothing_runs_here,
+    little_may_change,
     revisions;
     controllers: namespaces_wait, owners_wait
 ];
@@ -355,6 +356,33 @@ async fn nothing_runs_here(ctx: &Ctx) -> Result<()> {
     )?;
     ctx.delete(&path).await?.ok()?;
     Ok(())
+}
+
+async fn little_may_change(ctx: &Ctx) -> Result<()> {
+    let (path, created) = made(ctx, &pod("settled", Some(NODE))).await?;
+    let wording = "pod updates may not change fields other than";
+    for spec in [
+        json!({"hostname": "other"}),
+        json!({"nodeName": "elsewhere"}),
+        json!({"terminationGracePeriodSeconds": 5}),
+        json!({"restartPolicy": "Never"}),
+    ] {
+        let reply = ctx.merge(&path, &json!({"spec": spec})).await?;
+        reply.invalid("spec", "FieldValueForbidden", wording)?;
+    }
+    let mut tolerations = created["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+    for toleration in &mut tolerations {
+        toleration["tolerationSeconds"] = 5.into();
+    }
+    tolerations.push(json!({"key": "example.com/more", "operator": "Exists"}));
+    let spec = json!({"spec": {"tolerations": tolerations, "activeDeadlineSeconds": 9}});
+    let changed = ctx.merge(&path, &spec).await?.ok()?;
+    ensure!(changed["spec"]["tolerations"] == json!(tolerations), "{changed}");
+    let image = json!([{"op": "replace", "path": "/spec/containers/0/image", "value": "example.invalid/main:2"}]);
+    let changed = ctx.patch(&path, JSON_PATCH, &image).await?.ok()?;
+    let generation = created["metadata"]["generation"].as_i64().unwrap_or_default();
+    ensure!(changed["metadata"]["generation"] == generation + 2, "{changed}");
+    confirm(ctx, &path, &created["metadata"]["uid"]).await
 }
 
 async fn revisions(ctx: &Ctx) -> Result<()> {
