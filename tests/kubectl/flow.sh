@@ -15,6 +15,8 @@ cleanup() {
     for scrap in $(k get "widgets.$GROUP,configmaps" -o name --request-timeout=10s 2>/dev/null); do
         k patch "$scrap" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
     done
+    # So would pods on a node that nothing runs on.
+    k delete pods --all --force --grace-period=0 --wait=false --request-timeout=10s >/dev/null 2>&1
     kc delete ns -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1
     kc delete crd -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1
     kc delete node -l "landbridge.test/run=$RUN" --wait=false --request-timeout=10s >/dev/null 2>&1

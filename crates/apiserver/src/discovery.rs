@@ -59,16 +59,42 @@ pub const AGGREGATED_V2: &str =
 pub const AGGREGATED_V2BETA1: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
-/// A subresource that a kind has by nature, not by declaration.
+/// A subresource that a kind of the core group has by nature, not by declaration.
 struct Extra {
-    group: &'static str,
     plural: &'static str,
     subresource: &'static str,
+    /// Group, version and kind it speaks, when that is not the kind itself.
+    foreign: Option<(&'static str, &'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
 
-const EXTRA: &[Extra] =
-    &[Extra { group: "", plural: "namespaces", subresource: "finalize", verbs: &["update"] }];
+const CONNECT: &[&str] = &["create", "get"];
+
+/// In the order of their names, as discovery lists them.
+const EXTRA: &[Extra] = &[
+    extra("namespaces", "finalize", None, &["update"]),
+    extra("pods", "attach", Some(("", "v1", "PodAttachOptions")), CONNECT),
+    extra("pods", "binding", Some(("", "v1", "Binding")), &["create"]),
+    extra("pods", "eviction", Some(("policy", "v1", "Eviction")), &["create"]),
+    extra("pods", "exec", Some(("", "v1", "PodExecOptions")), CONNECT),
+    extra("pods", "log", None, &["get"]),
+    extra("pods", "portforward", Some(("", "v1", "PodPortForwardOptions")), CONNECT),
+    extra(
+        "serviceaccounts",
+        "token",
+        Some(("authentication.k8s.io", "v1", "TokenRequest")),
+        &["create"],
+    ),
+];
+
+const fn extra(
+    plural: &'static str,
+    subresource: &'static str,
+    foreign: Option<(&'static str, &'static str, &'static str)>,
+    verbs: &'static [&'static str],
+) -> Extra {
+    Extra { plural, subresource, foreign, verbs }
+}
 
 const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -243,8 +269,18 @@ fn subresources(resource: &Resource, version: &Version) -> Vec<Sub> {
     };
     let mut subs: Vec<Sub> = EXTRA
         .iter()
-        .filter(|e| e.group == resource.group && e.plural == resource.plural)
-        .map(|e| own(e.subresource, e.verbs))
+        .filter(|e| resource.group.is_empty() && e.plural == resource.plural)
+        .map(|e| match e.foreign {
+            None => own(e.subresource, e.verbs),
+            Some((group, version, kind)) => Sub {
+                group: group.into(),
+                version: version.into(),
+                kind: kind.into(),
+                // Legacy discovery names the group only where it is another one.
+                foreign: !group.is_empty(),
+                ..own(e.subresource, e.verbs)
+            },
+        })
         .collect();
     if version.scale.is_some() {
         subs.push(Sub {
@@ -254,16 +290,6 @@ fn subresources(resource: &Resource, version: &Version) -> Vec<Sub> {
             kind: "Scale".into(),
             foreign: true,
             verbs: SUBRESOURCE_VERBS,
-        });
-    }
-    if resource.group.is_empty() && resource.plural == "serviceaccounts" {
-        subs.push(Sub {
-            name: "token",
-            group: "authentication.k8s.io".into(),
-            version: "v1".into(),
-            kind: "TokenRequest".into(),
-            foreign: true,
-            verbs: &["create"],
         });
     }
     if version.status {

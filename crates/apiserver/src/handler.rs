@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::body::{self, Body};
 use crate::call::Call;
+use crate::connect::{self, Door};
 use crate::identity::Identity;
 use crate::meta::Entry;
 use crate::negotiate::{self, Encoding};
@@ -24,7 +25,7 @@ use crate::query::{Query, invalid_option};
 use crate::registry::Resource;
 use crate::select::Selection;
 use crate::server::{ApiServer, Inner};
-use crate::write::{Outcome, apply, create, delete, patch, scale, update};
+use crate::write::{Outcome, apply, binding, create, delete, eviction, patch, scale, update};
 use crate::{access, convert, documents, list, reply, watch};
 
 impl ApiServer {
@@ -71,7 +72,8 @@ where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,
 {
-    let (head, incoming) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
+    let upgrade = head.extensions.remove::<hyper::upgrade::OnUpgrade>();
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
     let identity = &*access::enter(server, identity, &head.headers)?;
     let api_path = path::parse(head.uri.path());
@@ -101,12 +103,17 @@ where
         warnings: Vec::new(),
     };
     call.check_scope()?;
-    let only_created =
-        call.resource.strategy.virtual_only || target.subresource.as_deref() == Some("token");
+    if let Some(door) = target.subresource.as_deref().and_then(Door::of) {
+        let parameters = head.uri.query().unwrap_or_default();
+        return connect::open(&call, door, &head.method, parameters, upgrade).await;
+    }
+    let only_created = call.resource.strategy.virtual_only
+        || matches!(target.subresource.as_deref(), Some("token" | "binding" | "eviction"));
     if only_created && head.method != Method::POST {
         return Err(ApiError::method_not_allowed());
     }
-    let watching = head.method == Method::GET && (query.watch || target.watch);
+    let watching =
+        head.method == Method::GET && (query.watch || target.watch) && target.subresource.is_none();
     let _place = if watching { None } else { Some(server.gates.request()?) };
     call.warnings.extend(call.version().deprecation.clone());
     let bytes =
@@ -135,6 +142,9 @@ fn check_subresource(resource: &Resource, version: usize, target: &Target) -> Ap
         Some("scale") => version.scale.is_some(),
         Some("token") => resource.group.is_empty() && resource.kind == "ServiceAccount",
         Some("finalize") => resource.group.is_empty() && resource.kind == "Namespace",
+        Some("binding" | "eviction" | "exec" | "attach" | "portforward" | "log") => {
+            resource.group.is_empty() && resource.kind == "Pod"
+        }
         Some(_) => false,
     };
     if known { Ok(()) } else { Err(ApiError::no_such_path()) }
@@ -250,8 +260,21 @@ async fn post(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response<Body>> {
     if let Some(answer) = access::token(call, bytes) {
         return Ok(reply::value(StatusCode::CREATED, &answer?, Encoding::Json, call.headers));
     }
-    if call.target.name.is_some() {
-        return Err(ApiError::method_not_allowed());
+    match call.target.subresource.as_deref() {
+        Some("binding") => {
+            binding::bind(call, bytes).await?;
+            return Ok(done(call));
+        }
+        Some("eviction") => {
+            eviction::evict(call, bytes).await?;
+            return Ok(done(call));
+        }
+        _ if call.target.name.is_some() => return Err(ApiError::method_not_allowed()),
+        _ => {}
+    }
+    if call.resource.strategy.virtual_only && call.resource.kind == "Binding" {
+        binding::bind(call, bytes).await?;
+        return Ok(done(call));
     }
     if call.resource.strategy.virtual_only {
         let (_, encoding) = view(call, false)?;
@@ -320,12 +343,27 @@ async fn delete_objects(call: &mut Call<'_>, bytes: &[u8]) -> ApiResult<Response
         ));
     }
     match delete::delete(call, &options, dry_run).await? {
+        // As upstream: kinds with a grace period answer with the object, gone or not.
+        delete::Deleted::Gone(entry) if call.resource.strategy.graceful => {
+            stored(call, StatusCode::OK, &entry)
+        }
         delete::Deleted::Gone(entry) => Ok(success(call, &entry.meta.name, &entry.meta.uid)),
         delete::Deleted::Marked(entry) => stored(call, StatusCode::OK, &entry),
-        delete::Deleted::Would(object) => {
+        delete::Deleted::Would { object, gone } if gone && !call.resource.strategy.graceful => {
             Ok(success(call, object::name(&object), object::uid(&object)))
         }
+        delete::Deleted::Would { object, .. } => {
+            outcome(call, StatusCode::OK, Outcome::Shown(object))
+        }
     }
+}
+
+/// The Status of what is done and is no object.
+fn done(call: &Call<'_>) -> Response<Body> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+    });
+    reply::value(StatusCode::CREATED, &status, Encoding::Json, call.headers)
 }
 
 /// The Status of a deletion that is done. kubectl compares the uid.

@@ -5,6 +5,7 @@
 //! ```text
 //!  TLS, Unix socket, in-process ─► handler ─► call ─┬─ get, list, watch ─► snapshot, ring
 //!                                   │               └─ decode ─► admission ─► write ─► store
+//!                                   ├─ connect: exec, attach, port-forward, logs ─► node
 //!                                   └─ documents: discovery, OpenAPI, health
 //!  background: crd, namespaces, gc — each follows the store and writes like any client
 //! ```
@@ -21,6 +22,7 @@ mod builtin;
 mod call;
 mod chance;
 mod client;
+mod connect;
 mod convert;
 mod crd;
 mod decode;
@@ -36,6 +38,7 @@ mod meta;
 mod metadata;
 mod namespaces;
 mod negotiate;
+mod nodes;
 mod openapi;
 mod path;
 pub mod pki;
@@ -53,6 +56,7 @@ mod write;
 pub use body::Body;
 pub use identity::Identity;
 pub use limits::Limits;
+pub use nodes::{NodeObjectName, NodeObjects, Nodes};
 pub use server::{ApiServer, CustomKind, Options, StartError, Stats};
 
 /// The Kubernetes version whose API is served, for example `v1.34`.

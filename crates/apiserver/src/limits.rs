@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct Limits {
     /// Requests being worked on at a time, watches aside (upstream's two limits together).
     pub requests: usize,
-    /// Open watches.
+    /// Open watches, and other streams without an end: logs, exec.
     pub watches: usize,
 }
 
@@ -48,7 +48,7 @@ impl Gates {
 
     /// Room for one watch, or 429.
     pub fn watch(&self) -> ApiResult<Place> {
-        take(&self.watches, "too many open watches, please try again later")
+        take(&self.watches, "too many open watches and streams, please try again later")
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Summary {
     pub finalizers: Vec<String>,
     /// Set while the object is being deleted.
     pub deletion_timestamp: Option<String>,
+    /// Seconds somebody was given to end it.
+    pub deletion_grace_period_seconds: Option<i64>,
 }
 
 /// One owner reference.
@@ -57,6 +59,11 @@ impl Summary {
     /// Whether deletion has begun.
     pub fn terminating(&self) -> bool {
         self.deletion_timestamp.is_some()
+    }
+
+    /// Whether somebody was given time to end it, and has not yet.
+    pub fn ending(&self) -> bool {
+        self.terminating() && self.deletion_grace_period_seconds.is_some_and(|s| s > 0)
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 pub const CORE: &str = "core";
 
 /// What makes one kind differ from another beyond its schema.
+#[expect(clippy::struct_excessive_bools, reason = "a row of a table")]
 #[derive(Clone, Copy, Debug)]
 pub struct Strategy {
     /// How names are judged.
@@ -34,6 +35,10 @@ pub struct Strategy {
     pub enforce_schema: bool,
     /// Only `create` is served and nothing is stored (reviews).
     pub virtual_only: bool,
+    /// Somebody has to end what the object stands for, and gets time for it: pods.
+    pub graceful: bool,
+    /// The status endpoint takes labels, annotations and finalizers as well.
+    pub status_with_metadata: bool,
 }
 
 impl Strategy {
@@ -45,6 +50,8 @@ impl Strategy {
         unconditional_update: false,
         enforce_schema: true,
         virtual_only: false,
+        graceful: false,
+        status_with_metadata: false,
     };
 
     /// How most built-in kinds behave.
@@ -55,6 +62,8 @@ impl Strategy {
         unconditional_update: true,
         enforce_schema: false,
         virtual_only: false,
+        graceful: false,
+        status_with_metadata: false,
     };
 }
 

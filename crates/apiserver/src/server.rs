@@ -17,6 +17,7 @@ use crate::access::{Access, TokenKey};
 use crate::addresses::ServiceAddresses;
 use crate::limits::{Gates, Limits};
 use crate::meta::{self, Store};
+use crate::nodes::{NodeObjects, Nodes};
 use crate::openapi::Documents;
 use crate::registry::{Registry, Resource};
 use crate::{access, bootstrap, builtin, crd, events_ttl, gc, namespaces};
@@ -37,6 +38,10 @@ pub struct Options {
     /// Key that signs tokens of service accounts; made when the file is not there. By default it
     /// stands in `dir`.
     pub token_key: Option<PathBuf>,
+    /// Where the agents of nodes listen; without it exec, logs and the like say that nothing runs.
+    pub nodes: Option<Arc<dyn Nodes>>,
+    /// Kinds of which each node has objects of its own.
+    pub node_objects: Vec<NodeObjects>,
 }
 
 impl Options {
@@ -53,6 +58,8 @@ impl Options {
             token_key: None,
             limits: Limits::default(),
             history: 100_000,
+            nodes: None,
+            node_objects: Vec::new(),
         }
     }
 }
@@ -113,6 +120,10 @@ pub struct Inner {
     pub stopping: watch::Sender<bool>,
     /// Certificate of the CA, if there is one.
     pub ca_pem: Option<String>,
+    /// Where the agents of nodes listen.
+    pub nodes: Option<Arc<dyn Nodes>>,
+    /// Kinds of which each node has objects of its own.
+    pub node_objects: Vec<NodeObjects>,
     published: ArcSwap<Published>,
     builtins: Vec<Arc<Resource>>,
     customs: Mutex<BTreeMap<String, Arc<Resource>>>,
@@ -190,6 +201,8 @@ impl ApiServer {
             gates: Gates::new(options.limits),
             stopping: watch::Sender::new(false),
             ca_pem: options.ca_pem,
+            nodes: options.nodes,
+            node_objects: options.node_objects,
             builtins,
             customs: Mutex::default(),
             hooks: Mutex::default(),

@@ -3,8 +3,11 @@
 //! faster, it starts over or says so.
 
 pub mod apply;
+pub mod binding;
 pub mod create;
 pub mod delete;
+pub mod eviction;
+pub mod grace;
 mod ownership;
 pub mod patch;
 pub mod scale;
@@ -15,8 +18,9 @@ use std::sync::Arc;
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::{Expect, Op, WriteError};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use crate::chance;
 use crate::meta::{self, Entry, Summary};
 use crate::registry::Resource;
 use crate::server::Inner;
@@ -60,13 +64,23 @@ async fn put(
     }
 }
 
-/// Removes one object; its last state goes to the watchers with the revision of the deletion.
+/// Removes one object as it is.
 async fn remove(
     server: &Inner,
     resource: &Resource,
     entry: &Arc<Entry>,
 ) -> Result<Arc<Entry>, PutError> {
-    let last = meta::parse(entry);
+    remove_as(server, resource, entry, meta::parse(entry)).await
+}
+
+/// Removes one object; `last`, its last state, goes to the watchers with the revision of the
+/// deletion.
+async fn remove_as(
+    server: &Inner,
+    resource: &Resource,
+    entry: &Arc<Entry>,
+    last: Value,
+) -> Result<Arc<Entry>, PutError> {
     let op = Op::Delete {
         key: entry.key.to_string(),
         expect: Expect::Revision(entry.revision),
@@ -175,6 +189,31 @@ fn drop_empty(object: &mut Value) {
             meta.remove(field);
         }
     }
+}
+
+/// Writes a condition into the status of an object. Its time stays while its status does.
+fn set_condition(object: &mut Value, kind: &str, reason: &str, message: &str) {
+    if !object["status"].is_object() {
+        object["status"] = Value::Object(Map::new());
+    }
+    let conditions = &mut object["status"]["conditions"];
+    let mut list = conditions.as_array().cloned().unwrap_or_default();
+    let old = list.iter().position(|condition| condition["type"] == kind);
+    let since = old.map(|at| &list[at]).filter(|condition| condition["status"] == "True");
+    let since =
+        since.map_or_else(|| chance::timestamp().into(), |c| c["lastTransitionTime"].clone());
+    let mut new =
+        json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": since});
+    for (field, text) in [("reason", reason), ("message", message)] {
+        if !text.is_empty() {
+            new[field] = text.into();
+        }
+    }
+    match old {
+        Some(at) => list[at] = new,
+        None => list.push(new),
+    }
+    *conditions = list.into();
 }
 
 /// The two objects differ in more than the revision they carry.

@@ -139,7 +139,7 @@ const WORKLOADS: &[&str] = &[
 
 fn edit_rules() -> Vec<Value> {
     vec![
-        rule("", &["secrets"], READ),
+        rule("", &["pods/attach", "pods/exec", "pods/portforward", "secrets"], READ),
         rule("", &["serviceaccounts"], &["impersonate"]),
         rule("", &["serviceaccounts/token"], &["create"]),
         rule(
@@ -149,12 +149,16 @@ fn edit_rules() -> Vec<Value> {
                 "endpoints",
                 "events",
                 "pods",
+                "pods/attach",
+                "pods/exec",
+                "pods/portforward",
                 "secrets",
                 "serviceaccounts",
                 "services",
             ],
             WRITE,
         ),
+        rule("", &["pods/eviction"], &["create"]),
         rule("events.k8s.io", &["events"], WRITE),
         rule("apps", WORKLOADS, WRITE),
         rule("batch", &["jobs"], WRITE),
@@ -174,12 +178,14 @@ fn view_rules() -> Vec<Value> {
         rule(
             "",
             &[
+                "bindings",
                 "configmaps",
                 "endpoints",
                 "events",
                 "namespaces",
                 "namespaces/status",
                 "pods",
+                "pods/log",
                 "pods/status",
                 "serviceaccounts",
                 "services",
@@ -190,6 +196,7 @@ fn view_rules() -> Vec<Value> {
         rule("discovery.k8s.io", &["endpointslices"], READ),
         rule("events.k8s.io", &["events"], READ),
         rule("apps", &statuses, READ),
+        rule("apps", &["controllerrevisions"], READ),
         rule("batch", &["jobs", "jobs/status"], READ),
         rule("networking.k8s.io", &["networkpolicies"], READ),
     ]

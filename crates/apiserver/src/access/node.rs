@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::subject;
 use crate::call::Call;
 use crate::meta::{self, Snapshot};
+use crate::nodes::{NodeObjectName, NodeObjects};
 
 const LEASES: &str = "kube-node-lease";
 /// Labels only administrators set on nodes, so that workloads can rely on them.
@@ -44,8 +45,8 @@ const CHANGE: &[&str] = &["update", "patch"];
 const STATUS: &[&str] = &["get", "update", "patch"];
 const CREATE: &[&str] = &["create"];
 
-/// Group, resource with subresource, verbs, objects. A kind that has one object per node, of the
-/// node's name, is one more row with `OwnName`.
+/// Group, resource with subresource, verbs, objects. Kinds beyond Kubernetes' own of which a node
+/// has objects are rows of the server's options: [`NodeObjects`].
 const ROWS: &[Row] = &[
     Row("", "nodes", CREATE, Which::Any),
     Row("", "nodes", READ, Which::OwnName),
@@ -61,6 +62,7 @@ const ROWS: &[Row] = &[
     Row("", "pods", &["get", "delete"], Which::BoundPod),
     Row("", "pods", &["list", "watch"], Which::BoundPods),
     Row("", "pods/status", STATUS, Which::BoundPod),
+    Row("", "pods/eviction", CREATE, Which::BoundPod),
     Row("", "configmaps", READ, Which::UsedByPod),
     Row("", "secrets", READ, Which::UsedByPod),
     Row("", "serviceaccounts", &["get"], Which::UsedByPod),
@@ -73,12 +75,23 @@ const ROWS: &[Row] = &[
     Row("authorization.k8s.io", "localsubjectaccessreviews", CREATE, Which::Any),
 ];
 
-/// Allows what the table allows.
-pub fn decide(snapshot: &Snapshot, wanted: &Attributes<'_>, selector: &str) -> Decision {
+/// Allows what the table allows, and what `objects` says is the node's own.
+pub fn decide(
+    snapshot: &Snapshot,
+    objects: &[NodeObjects],
+    wanted: &Attributes<'_>,
+    selector: &str,
+) -> Decision {
     let Some(node) = subject::node(wanted.user, wanted.groups) else {
         return Decision::NoOpinion(String::new());
     };
     let mut known = false;
+    if let Some(kind) = kind_of(objects, wanted.group, wanted.resource)
+        && wanted.path.is_none()
+        && may(kind, node, wanted)
+    {
+        return Decision::Allow(String::new());
+    }
     for Row(group, resource, verbs, which) in ROWS {
         let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
         let matches = wanted.path.is_none()
@@ -97,6 +110,21 @@ pub fn decide(snapshot: &Snapshot, wanted: &Attributes<'_>, selector: &str) -> D
     } else {
         String::new()
     })
+}
+
+fn kind_of<'a>(objects: &'a [NodeObjects], group: &str, resource: &str) -> Option<&'a NodeObjects> {
+    objects.iter().find(|kind| kind.group == group && kind.resource == resource)
+}
+
+/// What a node may do with a kind of which it has objects. New ones have no name in the path.
+fn may(kind: &NodeObjects, node: &str, wanted: &Attributes<'_>) -> bool {
+    let own = kind.owns(node, wanted.name);
+    match (wanted.subresource, wanted.verb) {
+        ("", "create") => own || wanted.name.is_empty(),
+        ("", "get" | "list" | "watch" | "update" | "patch" | "delete")
+        | ("status", "get" | "update" | "patch") => own,
+        _ => false,
+    }
 }
 
 fn holds(
@@ -193,13 +221,63 @@ pub fn admit(call: &Call<'_>, object: &Value, old: Option<&Value>) -> ApiResult<
                 _ => Ok(()),
             }
         }
-        ("coordination.k8s.io", "leases") if call.namespace() == Some(LEASES) && name != node => {
-            refuse(format!(
-                "node {node:?} can only access node lease with the same name as the requesting node"
-            ))
-        }
-        _ => Ok(()),
+        ("", "pods") => pod_change(node, object, old).map_or(Ok(()), refuse),
+        (group, resource) => not_its_own(call, node, group, resource, name).map_or(Ok(()), refuse),
     }
+}
+
+/// Judges what a node deletes, whatever roles allow it.
+pub fn admit_delete(call: &Call<'_>, old: &Value) -> ApiResult<()> {
+    let Some(node) = subject::node(&call.identity.user, &call.identity.groups) else {
+        return Ok(());
+    };
+    let name = object::name(old);
+    let why = match (call.resource.group.as_str(), call.resource.plural.as_str()) {
+        ("", "pods") if !bound_to(old, node) => {
+            Some(format!("node {node:?} can only delete pods with spec.nodeName set to itself"))
+        }
+        (group, resource) => not_its_own(call, node, group, resource, name),
+    };
+    why.map_or(Ok(()), |why| Err(ApiError::forbidden(&call.resource.group_resource(), name, &why)))
+}
+
+/// Why a node may not write a pod so.
+fn pod_change(node: &str, pod: &Value, old: Option<&Value>) -> Option<String> {
+    match old {
+        None => Some(format!("node {node:?} cannot create pods")),
+        Some(old) if !bound_to(old, node) => Some(format!(
+            "node {node:?} can only update pod status for pods with spec.nodeName set to itself"
+        )),
+        Some(old) if object::labels(old) != object::labels(pod) => {
+            Some(format!("node {node:?} cannot update labels through pod status"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Why a node may not write an object of a kind of which it has its own.
+fn not_its_own(
+    call: &Call<'_>,
+    node: &str,
+    group: &str,
+    resource: &str,
+    name: &str,
+) -> Option<String> {
+    if (group, resource) == ("coordination.k8s.io", "leases") {
+        return (call.namespace() == Some(LEASES) && name != node).then(|| {
+            format!(
+                "node {node:?} can only access node lease with the same name as the requesting node"
+            )
+        });
+    }
+    let kind = kind_of(&call.server.node_objects, group, resource)?;
+    let own = match kind.name {
+        NodeObjectName::Exact => node.to_owned(),
+        NodeObjectName::PrefixDot => format!("{node}.*"),
+    };
+    (!kind.owns(node, name)).then(|| {
+        format!("node {node:?} can only write its own {resource}, which are named {own:?}")
+    })
 }
 
 fn restricted_labels(object: &Value) -> Vec<(String, String)> {

@@ -49,7 +49,7 @@ pub fn authorize(
 fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
     let named = target.name.is_some();
     match *method {
-        Method::GET if query.watch || target.watch => "watch",
+        Method::GET if (query.watch || target.watch) && target.subresource.is_none() => "watch",
         Method::GET | Method::HEAD if named => "get",
         Method::GET | Method::HEAD => "list",
         Method::POST => "create",
@@ -105,6 +105,9 @@ mod tests {
             ("GET", "/api/v1/watch/pods", "", "watch"),
             ("GET", "/api/v1/namespaces/a/pods/x", "", "get"),
             ("HEAD", "/api/v1/namespaces/a/pods/x", "", "get"),
+            // What cannot be watched is read, whatever the query says.
+            ("GET", "/api/v1/namespaces/a/pods/x/exec", "watch=true", "get"),
+            ("POST", "/api/v1/namespaces/a/pods/x/exec", "", "create"),
             ("POST", "/api/v1/namespaces/a/pods", "", "create"),
             ("PUT", "/api/v1/namespaces/a/pods/x/status", "", "update"),
             ("PATCH", "/api/v1/namespaces/a/pods/x", "", "patch"),

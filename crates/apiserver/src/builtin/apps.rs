@@ -1,7 +1,9 @@
-//! Workloads: they are kept and judged, nothing runs them.
+//! Workloads: they are kept and judged; their controllers are clients like any other.
 
 use super::entry::{ALL, Entry, NAMESPACED};
-use super::hooks::{Rules, daemon_set, deployment, job, replica_set, stateful_set};
+use super::hooks::{
+    Rules, controller_revision, daemon_set, deployment, job, replica_set, stateful_set,
+};
 
 /// One row per kind.
 pub(super) const ENTRIES: &[Entry] = &[
@@ -55,6 +57,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         status: true,
         scale: true,
         rules: Rules { mutate: stateful_set::mutate, check: stateful_set::check },
+        ..NAMESPACED
+    },
+    Entry {
+        group: "apps",
+        kind: "ControllerRevision",
+        plural: "controllerrevisions",
+        definition: "apps.v1.ControllerRevision",
+        rules: Rules { check: controller_revision::check, ..Rules::NONE },
         ..NAMESPACED
     },
     Entry {

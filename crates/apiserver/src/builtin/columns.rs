@@ -35,6 +35,7 @@ pub fn for_kind(group: &str, kind: &str) -> Option<Columns> {
         ("apps", "ReplicaSet") => workload::replica_set(),
         ("apps", "DaemonSet") => workload::daemon_set(),
         ("apps", "StatefulSet") => workload::stateful_set(),
+        ("apps", "ControllerRevision") => workload::controller_revision(),
         ("batch", "Job") => workload::job(),
         ("rbac.authorization.k8s.io", "Role" | "ClusterRole")
         | ("apiextensions.k8s.io", "CustomResourceDefinition") => policy::created_at(),

@@ -71,6 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         definition: "core.v1.Node",
         short_names: &["no"],
         status: true,
+        status_with_metadata: true,
         selectable: &["spec.unschedulable"],
         rules: Rules { mutate: node::mutate, check: node::check },
         ..CLUSTER
@@ -82,7 +83,9 @@ pub(super) const ENTRIES: &[Entry] = &[
         short_names: &["po"],
         categories: ALL,
         generation: true,
+        graceful: true,
         status: true,
+        status_with_metadata: true,
         selectable: &[
             "spec.nodeName",
             "spec.restartPolicy",
@@ -95,6 +98,13 @@ pub(super) const ENTRIES: &[Entry] = &[
             "status.nominatedNodeName",
         ],
         rules: Rules { mutate: pod::mutate, check: pod::check },
+        ..NAMESPACED
+    },
+    Entry {
+        kind: "Binding",
+        plural: "bindings",
+        definition: "core.v1.Binding",
+        virtual_only: true,
         ..NAMESPACED
     },
     Entry {

@@ -36,6 +36,10 @@ pub(super) struct Entry {
     pub rules: Rules,
     /// Only `create` is served and nothing is stored.
     pub virtual_only: bool,
+    /// Deleted with a grace period.
+    pub graceful: bool,
+    /// The status endpoint takes some metadata as well.
+    pub status_with_metadata: bool,
 }
 
 /// What most kinds have in common: in namespaces, no subresources, no rules.
@@ -58,6 +62,8 @@ pub(super) const NAMESPACED: Entry = Entry {
     stored_definition: None,
     rules: Rules::NONE,
     virtual_only: false,
+    graceful: false,
+    status_with_metadata: false,
 };
 
 /// As [`NAMESPACED`], for the whole cluster.
@@ -91,6 +97,8 @@ impl Entry {
                 create_on_update: self.create_on_update,
                 unconditional_update: self.unconditional_update,
                 virtual_only: self.virtual_only,
+                graceful: self.graceful,
+                status_with_metadata: self.status_with_metadata,
                 ..Strategy::BUILT_IN
             },
             hooks: Arc::new(KindHooks { definition: stored, schema, rules: self.rules }),

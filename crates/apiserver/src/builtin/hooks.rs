@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::needless_pass_by_value, clippy::type_complexity))] // tables of JSON
 
 pub(super) mod config_map;
+pub(super) mod controller_revision;
 pub(super) mod crd;
 pub(super) mod daemon_set;
 pub(super) mod deployment;

@@ -9,7 +9,7 @@ use super::*;
 fn every_kind_has_a_schema_and_a_place() {
     let resources = resources();
     let shapes = schemas::Shapes::new();
-    assert_eq!(resources.len(), 32);
+    assert_eq!(resources.len(), 34);
     for entry in entries() {
         shapes.compile(&schemas::full_name(entry.definition)).expect(entry.definition);
     }
@@ -47,6 +47,8 @@ fn strategies_are_upstreams() {
             "clusterrolebindings",
         ])
     );
+    assert_eq!(with(|r| r.strategy.graceful), set(&["pods"]));
+    assert_eq!(with(|r| r.strategy.status_with_metadata), set(&["nodes", "pods"]));
     assert_eq!(
         with(|r| !r.strategy.unconditional_update),
         set(&[

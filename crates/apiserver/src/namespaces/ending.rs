@@ -77,7 +77,7 @@ async fn empty_of(
     let (mut left, mut held) = (0, 0);
     for entry in snapshot.range(&prefix, None) {
         left += 1;
-        held += usize::from(!entry.meta.finalizers.is_empty());
+        held += usize::from(!entry.meta.finalizers.is_empty() || entry.meta.ending());
         for finalizer in &entry.meta.finalizers {
             *findings.finalizers.entry(finalizer.clone()).or_default() += 1;
         }

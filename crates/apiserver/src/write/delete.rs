@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use landbridge_store::Expect;
 use serde_json::{Value, json};
 
-use super::{ATTEMPTS, PutError, gave_up, put, remove};
+use super::grace::{self, Step};
+use super::{ATTEMPTS, PutError, gave_up, put, remove_as};
 use crate::call::{Call, SystemRequest};
 use crate::meta::{self, Entry};
 use crate::negotiate::BodyKind;
@@ -15,7 +17,7 @@ use crate::path::Target;
 use crate::query::unsupported;
 use crate::registry::Resource;
 use crate::server::Inner;
-use crate::{admission, bootstrap, chance, decode, list, negotiate};
+use crate::{access, admission, bootstrap, chance, decode, list, negotiate};
 
 /// Holds an object until its dependents are gone.
 pub const FOREGROUND: &str = "foregroundDeletion";
@@ -43,22 +45,29 @@ pub struct Options {
     pub uid: Option<String>,
     /// Only if the object is at this revision.
     pub resource_version: Option<String>,
+    /// Seconds to end in, where the kind gives any; the object's own when not said.
+    pub grace: Option<i64>,
 }
 
 /// What became of the object.
 pub enum Deleted {
     /// It is gone.
     Gone(Arc<Entry>),
-    /// It stays until its finalizers are done.
+    /// It stays until its finalizers are done and its grace period is over.
     Marked(Arc<Entry>),
-    /// A dry run.
-    Would(Value),
+    /// A dry run: the object as it would be then, or as it would go.
+    Would { object: Value, gone: bool },
 }
 
 impl Options {
     /// Reads `DeleteOptions` from the body, and from the query what the body leaves out.
     pub fn read(call: &Call<'_>, bytes: &[u8]) -> ApiResult<(Self, bool)> {
         let body = if bytes.is_empty() { Value::Null } else { parse(call, bytes)? };
+        Self::from_value(call, &body)
+    }
+
+    /// The same, from `DeleteOptions` that were read already. The second part says: only try.
+    pub fn from_value(call: &Call<'_>, body: &Value) -> ApiResult<(Self, bool)> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let policy = text(&body["propagationPolicy"]).or_else(|| call.query.propagation.clone());
         let orphan = body["orphanDependents"] == true;
@@ -85,6 +94,13 @@ impl Options {
             propagation,
             uid: text(&body["preconditions"]["uid"]),
             resource_version: text(&body["preconditions"]["resourceVersion"]),
+            grace: match &body["gracePeriodSeconds"] {
+                Value::Null => call.query.grace_period,
+                seconds => Some(seconds.as_i64().ok_or_else(|| {
+                    let why = format!("gracePeriodSeconds: {seconds} is not a number of seconds");
+                    ApiError::bad_request(why)
+                })?),
+            },
         };
         Ok((options, dry_run))
     }
@@ -132,21 +148,29 @@ async fn delete_entry(
         let error = ApiError::forbidden(&call.resource.group_resource(), object::name(&old), why);
         return Err(PutError::Refused(error));
     }
+    access::admit_delete(call, &old).map_err(PutError::Refused)?;
     if !object::is_terminating(&old) {
         admission::admit_delete(call, &old).map_err(PutError::Refused)?;
     }
-    let finalizers = finalizers(&old, options.propagation);
-    let held = !finalizers.is_empty() || holds_content(&old);
+    let graceful = call.resource.strategy.graceful;
+    let step = grace::step(graceful, &old, options.grace, Timestamp::now());
+    // While a grace period runs, only its length can still change: finalizers cannot.
+    let new = match &step {
+        Step::Wait => old.clone(),
+        step => mark(&old, &finalizers(&old, options.propagation), step),
+    };
+    let gone = !holds_content(&old) && object::finalizers(&new).is_empty() && grace::is_over(&new);
     if dry_run {
-        return Ok(Deleted::Would(old));
+        return Ok(Deleted::Would { object: new, gone });
     }
-    if !held {
-        return remove(call.server, &call.resource, entry).await.map(Deleted::Gone);
+    if gone {
+        // Watchers of a kind without grace periods see it as it was.
+        let last = if graceful { new } else { old };
+        return remove_as(call.server, &call.resource, entry, last).await.map(Deleted::Gone);
     }
-    if object::is_terminating(&old) && object::finalizers(&old) == finalizers {
+    if new == old {
         return Ok(Deleted::Marked(Arc::clone(entry)));
     }
-    let new = mark(&old, &finalizers);
     put(call.server, entry.key.to_string(), Expect::Revision(entry.revision), new)
         .await
         .map(Deleted::Marked)
@@ -175,11 +199,13 @@ fn holds_content(object: &Value) -> bool {
 }
 
 /// Deletion has begun; it never un-begins.
-fn mark(old: &Value, finalizers: &[&str]) -> Value {
+fn mark(old: &Value, finalizers: &[&str], step: &Step) -> Value {
     let mut new = old.clone();
+    if let Step::Mark { ends, seconds } = step {
+        object::set_meta(&mut new, "deletionTimestamp", chance::format_timestamp(*ends));
+        object::set_meta(&mut new, "deletionGracePeriodSeconds", *seconds);
+    }
     if !object::is_terminating(old) {
-        object::set_meta(&mut new, "deletionTimestamp", chance::timestamp());
-        object::set_meta(&mut new, "deletionGracePeriodSeconds", 0);
         if object::generation(old) > 0 {
             object::set_meta(&mut new, "generation", object::generation(old) + 1);
         }
@@ -194,7 +220,12 @@ fn mark(old: &Value, finalizers: &[&str]) -> Value {
     new
 }
 
-fn preconditions(call: &Call<'_>, options: &Options, entry: &Entry, old: &Value) -> ApiResult<()> {
+pub(super) fn preconditions(
+    call: &Call<'_>,
+    options: &Options,
+    entry: &Entry,
+    old: &Value,
+) -> ApiResult<()> {
     let conflict = |why: &str| {
         Err(ApiError::conflict(&call.resource.group_resource(), object::name(old), why))
     };

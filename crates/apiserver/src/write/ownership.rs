@@ -58,6 +58,10 @@ fn manager(call: &Call<'_>) -> String {
 /// What this endpoint does not write, and so gives nobody.
 fn ignored(call: &Call<'_>) -> FieldSet {
     match call.target.subresource.as_deref() {
+        // Metadata that this endpoint takes is its writer's.
+        Some("status") if call.resource.strategy.status_with_metadata => {
+            FieldSet::of_fields(&["spec"])
+        }
         Some("status") => {
             let properties = call.version().schema.root().properties();
             let others: Vec<&str> =

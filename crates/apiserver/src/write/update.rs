@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::ownership::Writer;
 use super::{
-    ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, put, remove, wish_changed,
+    ATTEMPTS, Outcome, PutError, carry_over, create, differs, gave_up, grace, put, remove,
+    wish_changed,
 };
 use crate::call::Call;
 use crate::meta::{self, Entry};
@@ -123,6 +124,9 @@ pub async fn replace(
 /// Each endpoint writes its part of the object; the rest stays what it is.
 fn within_endpoint(call: &Call<'_>, live: &Value, mut object: Value) -> Value {
     match call.target.subresource.as_deref() {
+        Some("status") if call.resource.strategy.status_with_metadata => {
+            with_status_and_notes_of(live, &object)
+        }
         Some("status") => with_status_of(live, &object),
         Some("finalize") => with_finalizers_of(live, &object),
         _ if call.resource.group.is_empty() && call.resource.kind == "Namespace" => {
@@ -140,12 +144,15 @@ fn within_endpoint(call: &Call<'_>, live: &Value, mut object: Value) -> Value {
     }
 }
 
-/// The last finalizer is gone: the object goes with it.
+/// The last finalizer is gone and nobody needs more time: the object goes.
 pub fn deletion_complete(object: &Value) -> bool {
     let namespace_content = object["kind"] == "Namespace"
         && object["apiVersion"] == "v1"
         && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
-    object::is_terminating(object) && object::finalizers(object).is_empty() && !namespace_content
+    object::is_terminating(object)
+        && object::finalizers(object).is_empty()
+        && grace::is_over(object)
+        && !namespace_content
 }
 
 fn preconditions(call: &Call<'_>, object: &Value, entry: &Entry, old: &Value) -> ApiResult<()> {
@@ -181,6 +188,18 @@ fn with_finalizers_of(old: &Value, new: &Value) -> Value {
         Value::Array(list) => Value::Array(list.clone()),
         _ => Value::Array(Vec::new()),
     };
+    out
+}
+
+/// Who reports the status of a pod or a node may leave notes with it: networks do so.
+fn with_status_and_notes_of(old: &Value, new: &Value) -> Value {
+    let mut out = with_status_of(old, new);
+    for field in ["labels", "annotations", "finalizers"] {
+        match &new["metadata"][field] {
+            Value::Null => object::clear_meta(&mut out, field),
+            value => object::set_meta(&mut out, field, value.clone()),
+        }
+    }
     out
 }
 

@@ -2,7 +2,7 @@
 
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
-use landbridge_apiserver::{ApiServer, Identity, Options};
+use landbridge_apiserver::{ApiServer, Identity, NodeObjects, Options};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -62,8 +62,14 @@ impl Answer {
 
 impl World {
     pub async fn new() -> Self {
+        Self::with(Vec::new()).await
+    }
+
+    /// A server that knows of kinds of which nodes have objects.
+    pub async fn with(node_objects: Vec<NodeObjects>) -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let server = ApiServer::open(Options::new(dir.path())).await.expect("server");
+        let options = Options { node_objects, ..Options::new(dir.path()) };
+        let server = ApiServer::open(options).await.expect("server");
         Self { server, dir }
     }
 

@@ -23,6 +23,7 @@ mod namespaces;
 mod openapi;
 mod paging;
 mod patches;
+mod pods;
 mod refusals;
 mod runtime;
 mod scale;
@@ -73,6 +74,7 @@ const ALL: &[&[Case]] = &[
     field_validation::CASES,
     dry_run::CASES,
     deletion::CASES,
+    pods::CASES,
     lists::CASES,
     paging::CASES,
     watches::CASES,

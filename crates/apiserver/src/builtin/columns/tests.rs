@@ -436,3 +436,20 @@ fn rules_and_definitions() {
         );
     }
 }
+
+#[test]
+fn revisions_name_their_controller() {
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": true}]);
+    check(
+        "apps",
+        "ControllerRevision",
+        "Name | Controller | Revision | Age",
+        &[
+            (
+                json!({"revision": 2, "metadata": {"ownerReferences": owner}}),
+                "x | statefulset.apps/web | 2 | 3h",
+            ),
+            (json!({"revision": 1}), "x | <none> | 1 | 3h"),
+        ],
+    );
+}

@@ -5,7 +5,9 @@ use landbridge_machinery::object;
 use landbridge_machinery::table::{Column, Columns, age, human_duration, since};
 use serde_json::Value;
 
-use super::read::{container_cells, container_columns, is_true, labels, number, selector, text};
+use super::read::{
+    NONE, container_cells, container_columns, is_true, labels, number, selector, text,
+};
 
 /// A heading with a number below it.
 fn integer(name: &str, description: &str) -> Column {
@@ -31,6 +33,33 @@ fn replicas(it: &Value) -> i64 {
 
 fn ready_of_wanted(it: &Value) -> Value {
     format!("{}/{}", number(&it["status"]["readyReplicas"]), replicas(it)).into()
+}
+
+pub(super) fn controller_revision() -> Columns {
+    let columns = vec![
+        Column::name(),
+        Column::new("Controller", "Whose past this is."),
+        integer("Revision", "Which of its states."),
+        Column::age(),
+    ];
+    Columns::Computed(columns, |it, now| {
+        let owner = object::owner_references(it).iter().find(|o| o["controller"] == true);
+        let controller = owner.map_or_else(
+            || NONE.to_owned(),
+            |owner| {
+                let kind = text(&owner["kind"]).to_lowercase();
+                let group = text(&owner["apiVersion"]).split_once('/').map_or("", |(g, _)| g);
+                let dot = if group.is_empty() { "" } else { "." };
+                format!("{kind}{dot}{group}/{}", text(&owner["name"]))
+            },
+        );
+        vec![
+            object::name(it).into(),
+            controller.into(),
+            number(&it["revision"]).into(),
+            age(it, now).into(),
+        ]
+    })
 }
 
 pub(super) fn deployment() -> Columns {

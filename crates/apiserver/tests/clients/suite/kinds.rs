@@ -289,7 +289,17 @@ async fn pod(ctx: &Ctx) -> Result<()> {
     let created = ctx.post(&ctx.core("pods"), &body).await?.created()?;
     ensure!(created["status"]["phase"] == "Pending", "{created}");
     ensure!(created["status"]["qosClass"] == "BestEffort", "{created}");
-    ensure!(created["spec"]["restartPolicy"] == "Always", "{created}");
+    let defaults = json!({
+        "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30, "enableServiceLinks": true, "securityContext": {},
+        "tolerations": [
+            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+        ],
+    });
+    for (field, value) in defaults.as_object().into_iter().flatten() {
+        ensure!(created["spec"][field] == *value, "{field}: {created}");
+    }
     ensure!(created["spec"]["serviceAccountName"] == "default", "{created}");
     ensure!(created["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent", "{created}");
     let list = ctx

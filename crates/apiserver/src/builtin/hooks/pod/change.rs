@@ -3,7 +3,7 @@
 use landbridge_machinery::field::{FieldError, FieldPath};
 use serde_json::Value;
 
-use super::super::value::{is_empty, items, items_mut, set, text};
+use super::super::value::{items, items_mut, set, text};
 
 const FORBIDDEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -21,8 +21,8 @@ pub fn check(path: &FieldPath, old: &Value, new: &Value) -> Vec<FieldError> {
     }
     errors.extend(check_deadline(path, old, new));
     errors.extend(check_gates(path, old, new));
-    let kept = items(&old["tolerations"]).iter().all(|t| items(&new["tolerations"]).contains(t));
-    if !kept {
+    let after: Vec<Value> = items(&new["tolerations"]).iter().map(without_seconds).collect();
+    if !items(&old["tolerations"]).iter().all(|t| after.contains(&without_seconds(t))) {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(FieldError::forbidden(&path.child("tolerations"), why));
     }
@@ -32,6 +32,13 @@ pub fn check(path: &FieldPath, old: &Value, new: &Value) -> Vec<FieldError> {
         errors.push(FieldError::forbidden(path, why));
     }
     errors
+}
+
+/// How long a taint is tolerated may change; which one it is may not.
+fn without_seconds(toleration: &Value) -> Value {
+    let mut toleration = toleration.clone();
+    toleration.as_object_mut().and_then(|map| map.remove("tolerationSeconds"));
+    toleration
 }
 
 fn check_deadline(path: &FieldPath, old: &Value, new: &Value) -> Option<FieldError> {
@@ -77,10 +84,6 @@ fn with_allowed_changes_undone(old: &Value, new: &Value) -> Value {
     if old[grace].as_i64().is_some_and(|s| s < 0) && new[grace] == 1 {
         put_back.push(grace);
     }
-    // A binding arrives as an update that gives the pod its node.
-    if is_empty(&old["nodeName"]) {
-        put_back.push("nodeName");
-    }
     for field in put_back {
         match old.get(field) {
             Some(before) => set(&mut undone, field, before.clone()),
@@ -121,11 +124,12 @@ mod tests {
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
         };
-        let allowed: [fn(&mut Value); 5] = [
+        let allowed: [fn(&mut Value); 6] = [
             |_| {},
             |s| s["containers"][0]["image"] = "i:2".into(),
             |s| s["activeDeadlineSeconds"] = 5.into(),
             |s| s["tolerations"] = json!([{"key": "y"}, {"key": "x"}]),
+            |s| s["tolerations"] = json!([{"key": "x", "tolerationSeconds": 5}]),
             |s| s["schedulingGates"] = json!([]),
         ];
         for edit in allowed {
@@ -163,8 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_gives_the_node() {
+    fn only_a_binding_gives_the_node() {
         let (old, new) = (json!({"containers": []}), json!({"containers": [], "nodeName": "n"}));
-        assert!(check(&FieldPath::new("spec"), &old, &new).is_empty());
+        let found = check(&FieldPath::new("spec"), &old, &new);
+        assert!(
+            found.len() == 1 && found[0].to_string().contains("spec.nodeName: null -> \"n\""),
+            "{found:?}"
+        );
     }
 }
