@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// The shortest and the longest pause between two tries of what is queued.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// Answers calls of `multus`, `whereabouts` and `landbridge`.
+/// Answers calls of `multus`, of `whereabouts` and `landbridge`, and of every plugin of this program.
 pub struct Daemon {
     attacher: Attacher,
     ipams: Arc<Ipams>,
@@ -56,6 +56,11 @@ impl Daemon {
                 let input = Input::parse(&request.config).map_err(|error| error.report(""))?;
                 let result = self.ipams.run(kind, &input, &request.environment)?;
                 print(result, input.version)
+            }
+            kind if landbridge_plugins::has(kind) => {
+                let call = landbridge_plugins::Call::new(request.environment, &request.config)?;
+                let version = call.input.version;
+                print(landbridge_plugins::run(kind, &call, &*self.ipams)?, version)
             }
             kind => {
                 let text = format!("the daemon does not serve plugin {kind:?}");

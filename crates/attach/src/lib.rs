@@ -11,6 +11,7 @@ pub mod ipsets;
 pub mod message;
 pub mod networks;
 pub mod objects;
+pub mod own;
 pub mod reconcile;
 pub mod releases;
 mod requested;
