@@ -26,7 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
 
-pub(crate) use self::mounts::{Bind, cover, fresh_run, share};
+pub(crate) use self::mounts::{Bind, cover, fresh_run, hide_all_but, share};
 pub(crate) use self::outside::exit_code;
 use crate::process::Process;
 

@@ -15,7 +15,7 @@ use landbridge_linux::namespace::{Identity, named};
 use landbridge_linux::{Address, Handle, IfName, Namespace, Route};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use crate::enter::{Bind, fresh_run, share, unshare};
+use crate::enter::{Bind, fresh_run, hide_all_but, share, unshare};
 use crate::error::{Error, Result};
 use crate::info::{Held, Namespaces};
 use crate::spec::{Node, Shape};
@@ -34,7 +34,15 @@ pub(crate) struct Spaces {
 
 impl Spaces {
     /// Makes them. What is named in `keep` stays reachable below `/run`.
-    pub fn make(shape: &Shape, node: &Node, directory: &Path, keep: &[PathBuf]) -> Result<Self> {
+    ///
+    /// Of the lab's directory a node sees its own part: the sockets there are who it is.
+    pub fn make(
+        shape: &Shape,
+        node: &Node,
+        lab: &Path,
+        directory: &Path,
+        keep: &[PathBuf],
+    ) -> Result<Self> {
         let failed = |source| Error::io(format!("make the namespaces of {}", node.name), source);
         let named = Path::new(NETNS).join(&node.name);
         if !named.exists() {
@@ -54,6 +62,7 @@ impl Spaces {
             )?;
             fresh_run(&binds)?;
             files::cover(&etc);
+            hide_all_but(directory, lab)?;
             files::mount_sysfs();
             rustix::system::sethostname(node.name.as_bytes())?;
             let open = |name| File::open(format!("/proc/thread-self/ns/{name}"));

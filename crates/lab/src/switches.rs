@@ -314,6 +314,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn vlans_follow_their_nic() {
+        use landbridge_linux::link::OperState;
+        let link = |index, name: &str, up, carrier| Link {
+            index: LinkIndex(index),
+            name: IfName::new(name).unwrap(),
+            alias: None,
+            kind: LinkKind::Veth,
+            mtu: 1500,
+            mac: None,
+            up,
+            carrier,
+            state: OperState::Up,
+            master: None,
+            parent: None,
+            peer: None,
+        };
+        let links = [
+            link(1, "lo", true, true),
+            link(2, "n0e1", true, true),
+            link(3, "n0e1v20", false, false),
+            link(4, "n0e1v21", true, false),
+            // Its node has switched it off.
+            link(5, "n1e1", true, false),
+            link(6, "n1e1v20", true, true),
+            // Its cable is pulled.
+            link(7, "n2e1", false, false),
+            link(8, "n2e1v20", true, true),
+            link(9, "n2e1v21", false, false),
+            // Its NIC is gone.
+            link(10, "n3e1v20", true, true),
+        ];
+        let changes: Vec<_> = to_follow(&links).iter().map(|(link, up)| (link.0, *up)).collect();
+        assert_eq!(changes, [(3, true), (6, false), (8, false), (10, false)]);
+    }
+
+    #[test]
     fn a_port_tells_whose_it_is() {
         for place in [
             Place { node: 0, nic: 1, vlan: None },

@@ -1,5 +1,6 @@
 //! What pid 1 mounts before anything else, and what each node mounts on top.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -46,25 +47,36 @@ pub(super) fn prepare(keep: &[PathBuf]) -> Result<(), EnterError> {
 /// Puts an empty `/run` over the one there is. Of what was below it the `binds` stay to be seen, and
 /// programs of NixOS, which live there.
 pub(crate) fn fresh_run(binds: &[Bind]) -> io::Result<()> {
-    let below = |path: &Path| path.starts_with(RUN);
+    let programs =
+        ["/run/current-system", "/run/wrappers"].map(|path| (path, std::fs::read_link(path).ok()));
+    fresh(Path::new(RUN), c"mode=0755,size=64m", binds)?;
+    for (path, target) in programs {
+        if let Some(target) = target {
+            std::os::unix::fs::symlink(target, path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Leaves of a directory of the lab only what is one node's own.
+pub(crate) fn hide_all_but(own: &Path, lab: &Path) -> io::Result<()> {
+    let own = Bind { from: own.to_owned(), to: own.to_owned() };
+    fresh(lab, c"mode=0700,size=1m", &[own])
+}
+
+/// Puts an empty directory over another one; the `binds` that lie below it stay to be seen.
+fn fresh(place: &Path, options: &CStr, binds: &[Bind]) -> io::Result<()> {
+    let below = |path: &Path| path.starts_with(place);
     let mut held: Vec<(OwnedFd, &Path)> = Vec::new();
     for bind in binds.iter().filter(|bind| below(&bind.from) || below(&bind.to)) {
         // Held by a descriptor, as no path leads there in a moment.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         held.push((open(&bind.from, flags, Mode::empty())?, &bind.to));
     }
-    let programs =
-        ["/run/current-system", "/run/wrappers"].map(|path| (path, std::fs::read_link(path).ok()));
-
-    mount("tmpfs", RUN, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755,size=64m")?;
+    mount("tmpfs", place, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options)?;
     for (directory, to) in held {
         std::fs::create_dir_all(to)?;
         mount_bind_recursive(format!("/proc/self/fd/{}", directory.as_raw_fd()), to)?;
-    }
-    for (path, target) in programs {
-        if let Some(target) = target {
-            std::os::unix::fs::symlink(target, path)?;
-        }
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::enter::MARKER;
 /// A log of this size is put aside when its agent starts again.
 const MAX_LOG: u64 = 16 << 20;
 
-/// A command line with holes: `{node}` is the node's name, `{directory}` its directory, `{lab}` the lab's.
+/// A command line with holes: `{node}` is the node's name, `{directory}` its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pub program: PathBuf,
@@ -25,7 +25,6 @@ pub struct Template {
 pub(super) struct Values<'a> {
     pub node: &'a str,
     pub directory: &'a Path,
-    pub lab: &'a Path,
 }
 
 impl Template {
@@ -51,14 +50,13 @@ impl Template {
 
 fn fill(text: &str, values: Values<'_>) -> String {
     let directory = values.directory.to_string_lossy();
-    let lab = values.lab.to_string_lossy();
     let mut filled = String::new();
     let mut rest = text;
     // In one pass, so that a hole in a value stays text.
     while let Some(start) = rest.find('{') {
         let (before, hole) = rest.split_at(start);
         filled.push_str(before);
-        let known = [("{node}", values.node), ("{directory}", &directory), ("{lab}", &lab)];
+        let known = [("{node}", values.node), ("{directory}", &directory)];
         if let Some((name, value)) = known.iter().find(|(name, _)| hole.starts_with(name)) {
             filled.push_str(value);
             rest = hole.strip_prefix(name).unwrap_or_default();
@@ -76,15 +74,11 @@ mod tests {
 
     #[test]
     fn holes_are_filled_once() {
-        let values = Values {
-            node: "worker-0",
-            directory: Path::new("/s/lab/nodes/{lab}"),
-            lab: Path::new("/s/lab"),
-        };
+        let values = Values { node: "worker-0", directory: Path::new("/s/lab/nodes/{node}") };
         for (text, filled) in [
             ("--node={node}", "--node=worker-0"),
-            ("{directory}/api.sock", "/s/lab/nodes/{lab}/api.sock"),
-            ("{lab}{node}{", "/s/labworker-0{"),
+            ("{directory}/api.sock", "/s/lab/nodes/{node}/api.sock"),
+            ("{lab}{node}{", "{lab}worker-0{"),
             ("{\"a\":{}}", "{\"a\":{}}"),
             ("plain", "plain"),
             ("", ""),

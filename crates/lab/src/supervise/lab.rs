@@ -105,7 +105,8 @@ impl Lab {
     /// Makes a node as it is after its boot, without an agent.
     fn boot(&self, number: usize, directory: &Path) -> Result<Spaces> {
         let node = self.node(number)?;
-        let spaces = Spaces::make(&self.shape, node, directory, &self.keep)?;
+        let spaces =
+            Spaces::make(&self.shape, node, &self.settings.directory, directory, &self.keep)?;
         self.switches.plug(&self.shape, number, &spaces.net)?;
         spaces.boot(node)?;
         Ok(spaces)
@@ -157,11 +158,7 @@ impl Lab {
                 Kind::Kubernetes => &self.settings.kubernetes,
                 Kind::Host => &self.settings.host,
             };
-            let values = Values {
-                node: &node.name,
-                directory: &running.directory,
-                lab: &self.settings.directory,
-            };
+            let values = Values { node: &node.name, directory: &running.directory };
             let started =
                 template.command(values).and_then(|mut command| running.spaces.spawn(&mut command));
             match started {

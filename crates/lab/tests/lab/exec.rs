@@ -136,7 +136,7 @@ fn root_enters_the_lab_of_another_and_another_does_not() {
     assert_eq!(text(&by_root(&["id", "-u"]).stdout), "0\n");
     assert!(by_root(&["ip", "link", "set", "enp6s0", "mtu", "1400"]).status.success());
     // It is root of the lab only: what it makes belongs to the lab's owner.
-    let file = lab.directory.join("made-by-root");
+    let file = lab.directory.join("nodes/worker-0/made-by-root");
     assert!(by_root(&["touch", file.to_str().unwrap()]).status.success());
     assert_eq!(std::fs::metadata(&file).unwrap().uid(), 65_534);
 
