@@ -6,10 +6,12 @@
 //! | [`host`] | a host that is no Kubernetes node, configured from the IPSet of its name |
 //! | [`node`] | the Node object: registered, kept Ready |
 //! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
+//! | [`attachments`] | networks for the pods of a lab node, by one call of Multus |
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
 //! | [`responder`] | the process that stands for the containers of a pod |
 
+pub mod attachments;
 pub mod cluster;
 pub mod host;
 pub mod kubelet;

@@ -8,6 +8,7 @@ mod below;
 mod client;
 mod protocol;
 mod server;
+mod vlans;
 
 use std::path::PathBuf;
 

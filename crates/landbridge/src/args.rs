@@ -1,5 +1,6 @@
 //! What can be typed, and the words `--help` teaches with.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -71,6 +72,24 @@ Examples:
   landbridge explain LB101
   landbridge explain              list all codes")]
     Explain(ExplainArgs),
+    /// Run a command on a node or in a pod of the lab
+    #[command(after_long_help = EXEC_HELP)]
+    Exec(ExecArgs),
+    /// Look after the lab: its shape, its nodes, their cables
+    #[command(subcommand)]
+    Lab(LabCommand),
+    /// Run the agent of a node
+    #[command(after_long_help = AGENT_HELP)]
+    Agent(AgentArgs),
+    /// Install or remove the CNI plugin of a node
+    #[command(subcommand)]
+    Cni(CniCommand),
+    /// Stand for the containers of a pod (started by the agent)
+    #[command(hide = true)]
+    Responder(ResponderArgs),
+    /// Run a command in a terminal of its own (started by the agent)
+    #[command(hide = true)]
+    Terminal(TerminalArgs),
     /// Run the controllers against any Kubernetes
     #[command(after_long_help = OPERATOR_HELP)]
     Operator(OperatorArgs),
@@ -121,6 +140,29 @@ Files in the state directory (for their owner only):
 
 The API listens on 127.0.0.1:6443. When that port is taken and --port is not given, another one is
 chosen, said and remembered.";
+
+const EXEC_HELP: &str = "\
+The command is one of this machine, run in the network of the node or pod. Images are not run in the
+lab, so a pod has no programs of its own. The exit code is the command's; 125 when it could not be
+started, 126 and 127 as a shell has them.
+
+Examples:
+  landbridge exec worker-0 -- ip a
+  landbridge exec edpm-compute-0 -- ping -c 1 172.17.0.30
+  landbridge exec pod/glance-0 -n openstack -- ip route
+  landbridge exec pod/openstack/glance-0 -- ss -tlnp";
+
+const AGENT_HELP: &str = "\
+On a Kubernetes node: makes NodeNetworkConfigurationPolicies true and reports them, and serves the CNI
+plugin (`landbridge cni install`). Needs root. `landbridge up` starts one for each node of its lab.
+
+On a host that is no Kubernetes node (--host): configures VLANs, addresses, routes and resolver from
+the IPSet of that name as soon as it is Ready.
+
+Examples:
+  landbridge agent --kubeconfig /etc/landbridge/kubeconfig
+  landbridge agent --kubeconfig admin.conf --node worker-0
+  landbridge agent --kubeconfig host.conf --host edpm-compute-0 --trunk eth1";
 
 const CHECK_HELP: &str = "\
 Reads NetConfig, IPSet, Reservation, NetworkAttachmentDefinition, IPPool, NodeNetworkConfigurationPolicy,
@@ -205,13 +247,171 @@ pub struct UpArgs {
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub bind: IpAddr,
 
-    /// Run the API alone: nothing acts on the objects, unless `landbridge operator` does
+    /// Run the API alone: nothing acts on the objects, unless `landbridge operator` does; no lab
     #[arg(long)]
     pub no_controllers: bool,
+
+    /// The lab: a shape by name (`landbridge lab shapes`), a file with one, or `none`
+    #[arg(long, env = "LANDBRIDGE_LAB", default_value = "default", value_name = "SHAPE|FILE")]
+    pub lab: String,
 
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,
+}
+
+/// `landbridge exec`
+#[derive(Args)]
+pub struct ExecArgs {
+    #[command(flatten)]
+    pub dir: DirArg,
+
+    /// Namespace of the pod
+    #[arg(long, short, default_value = "default", value_name = "NAME")]
+    pub namespace: String,
+
+    /// A node, pod/NAME, pod/NAMESPACE/NAME, or `switches`
+    #[arg(value_name = "NODE|pod/NAME")]
+    pub target: String,
+
+    /// What to run there
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// `landbridge lab`
+#[derive(Subcommand)]
+pub enum LabCommand {
+    /// List the shapes a lab can have, or print one as a file to start from
+    Shapes {
+        /// Which one; all are listed without it
+        name: Option<String>,
+    },
+    /// Switch a node off and on: it comes back with its NICs and nothing else
+    Reboot {
+        #[command(flatten)]
+        dir: DirArg,
+        /// Which node
+        node: String,
+    },
+    /// Pull the cable of a NIC, or plug it in
+    Link {
+        #[command(flatten)]
+        dir: DirArg,
+        /// Which node
+        node: String,
+        /// Which NIC
+        nic: String,
+        /// What to do
+        state: Cable,
+    },
+    /// The lab itself (started by `up`)
+    #[command(hide = true)]
+    Run {
+        /// The directory of the lab
+        #[arg(long)]
+        dir: PathBuf,
+        /// Name or file
+        #[arg(long)]
+        shape: String,
+    },
+}
+
+/// What can be done to a cable.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Cable {
+    /// Plugged in
+    Up,
+    /// Pulled
+    Down,
+}
+
+/// `landbridge agent`
+#[derive(Args)]
+pub struct AgentArgs {
+    /// File that says how to reach the API
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Context of that file
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Name of this node (default: the host name)
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", conflicts_with = "host")]
+    pub node: Option<String>,
+
+    /// This is no Kubernetes node: configure it from the IPSet of this name
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
+    /// Namespace of the IPSet of a host
+    #[arg(long, default_value = "openstack", value_name = "NAME")]
+    pub namespace: String,
+
+    /// NIC that carries the VLANs of a host (default: the first without an address)
+    #[arg(long, value_name = "NIC")]
+    pub trunk: Option<String>,
+
+    /// Name server of a host; may be given several times
+    #[arg(long = "nameserver", value_name = "ADDRESS")]
+    pub nameservers: Vec<IpAddr>,
+
+    /// Where the agent keeps what it must not forget
+    #[arg(long, default_value = "/var/lib/landbridge", value_name = "DIR")]
+    pub state_dir: PathBuf,
+
+    /// Where the agent listens for the CNI plugin
+    #[arg(long, default_value = "/run/landbridge/cni.sock", value_name = "FILE")]
+    pub cni_socket: PathBuf,
+
+    /// Directory of this node in a lab; everything else is found there
+    #[arg(long, hide = true)]
+    pub lab: Option<PathBuf>,
+}
+
+/// `landbridge cni`
+#[derive(Subcommand)]
+pub enum CniCommand {
+    /// Put the plugin and its configuration where the container runtime looks
+    Install(CniArgs),
+    /// Take them away again and put back what was there before
+    Uninstall(CniArgs),
+}
+
+/// `landbridge cni install`
+#[derive(Args)]
+pub struct CniArgs {
+    /// Where the runtime finds plugins
+    #[arg(long, default_value = "/opt/cni/bin", value_name = "DIR")]
+    pub bin_dir: PathBuf,
+
+    /// Where the runtime finds configurations
+    #[arg(long, default_value = "/etc/cni/net.d", value_name = "DIR")]
+    pub conf_dir: PathBuf,
+
+    /// How the plugin reaches the API when no agent answers
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Where the agent listens
+    #[arg(long, default_value = "/run/landbridge/cni.sock", value_name = "FILE")]
+    pub socket: PathBuf,
+}
+
+/// `landbridge responder`
+#[derive(Args)]
+pub struct ResponderArgs {
+    /// Whom to stand for, as JSON
+    pub config: PathBuf,
+}
+
+/// `landbridge terminal`
+#[derive(Args)]
+pub struct TerminalArgs {
+    /// What to run
+    #[arg(required = true, last = true)]
+    pub command: Vec<OsString>,
 }
 
 /// Manifests, and what is not in them.

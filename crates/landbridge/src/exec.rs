@@ -1,0 +1,53 @@
+//! `landbridge exec`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use landbridge_lab::exec::{ExecError, Target, exec};
+use landbridge_lab::info::LabInfo;
+
+use crate::args::ExecArgs;
+use crate::state::StateDir;
+
+/// Runs the command. This process has one thread, and has to: it moves into other namespaces.
+pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
+    let lab = StateDir::new(&args.dir.dir).lab();
+    let info = LabInfo::read(&lab)?;
+    let target = match args.target.strip_prefix("pod/") {
+        Some(pod) => {
+            let (namespace, name) = pod.split_once('/').unwrap_or((&args.namespace, pod));
+            find_pod(&lab, &info, namespace, name)?
+        }
+        None if args.target == "switches" => Target::Switches,
+        None => Target::Node(args.target.clone()),
+    };
+    match exec(&info, &target, &args.command) {
+        Ok(code) => Ok(code),
+        Err(error @ ExecError::Start { .. }) => {
+            // As a shell says it, with a shell's exit code.
+            eprintln!("landbridge exec: {error}");
+            Ok(error.exit_code())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The network namespace of a pod, from what the agents have written down.
+fn find_pod(lab: &Path, info: &LabInfo, namespace: &str, name: &str) -> anyhow::Result<Target> {
+    for node in &info.nodes {
+        let directory = lab.join("nodes").join(&node.name).join("pods");
+        if let Some(found) = landbridge_agent::pods::sandbox_of(&directory, namespace, name)
+            .with_context(|| format!("cannot read what the agent of {} wrote", node.name))?
+        {
+            return Ok(match found {
+                Some(path) => Target::Netns { node: node.name.clone(), path },
+                // It shares the network of its node.
+                None => Target::Node(node.name.clone()),
+            });
+        }
+    }
+    bail!(
+        "no pod {namespace}/{name} runs in the lab; `kubectl -n {namespace} get pods -o wide` shows those that do"
+    )
+}

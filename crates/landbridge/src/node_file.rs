@@ -1,0 +1,44 @@
+//! What `up` tells the agent of a lab node about the node: `node.json` in the node's directory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use landbridge_apiserver::pki::write_private;
+use landbridge_lab::spec::{Node, Taint};
+use serde::{Deserialize, Serialize};
+
+const NAME: &str = "node.json";
+
+/// The part of a lab's shape that concerns one agent.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeFile {
+    pub labels: BTreeMap<String, String>,
+    pub taints: Vec<Taint>,
+    /// The NICs in their order.
+    pub nics: Vec<String>,
+}
+
+impl NodeFile {
+    /// What the shape says.
+    pub fn of(node: &Node) -> Self {
+        Self {
+            labels: node.labels.clone(),
+            taints: node.taints.clone(),
+            nics: node.nics.iter().map(|nic| nic.name.to_string()).collect(),
+        }
+    }
+
+    /// Writes it into the node's directory.
+    pub fn write(&self, directory: &Path) -> anyhow::Result<()> {
+        Ok(write_private(&directory.join(NAME), &serde_json::to_vec_pretty(self)?)?)
+    }
+
+    /// Reads it there.
+    pub fn read(directory: &Path) -> anyhow::Result<Self> {
+        let path = directory.join(NAME);
+        let text = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is not ours", path.display()))
+    }
+}
