@@ -1,0 +1,1 @@
+//! Cases with a name, each told from beginning to end.
