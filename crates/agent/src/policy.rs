@@ -19,16 +19,41 @@
 //! | [`duplicates`] | one address on several nodes |
 //! | [`network`] | the network of the node, behind a trait |
 //! | [`seen`] | objects as far as they matter |
+//! | [`probes`] | what must still work after a change |
+//! | [`record`] | what was made true, on disk |
+//! | [`driver`], [`events`] | watches, works and writes |
+//! | [`publish`] | the NodeNetworkState |
 
 pub mod capture;
 pub mod conditions;
+pub mod driver;
 pub mod duplicates;
 pub mod engine;
+pub mod events;
 pub mod limit;
 pub mod network;
+mod patch;
+pub mod probes;
+pub mod publish;
+pub mod record;
 pub mod render;
 pub mod seen;
 pub mod settings;
 pub mod standing;
 
+use std::future::Future;
+
+pub use self::driver::Duty;
 pub use self::network::{ApplyError, NodeNetwork};
+
+/// Makes policies true on this node and publishes its state, until `stop` is done.
+pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
+    let works = futures::future::join(
+        driver::run(duty.clone(), std::future::pending()),
+        publish::run(duty, std::future::pending()),
+    );
+    tokio::select! {
+        () = stop => {}
+        _ = works => {}
+    }
+}

@@ -18,7 +18,7 @@ const DNS_HOST: &str = "landbridge.dev/probe-dns-host";
 const DRIFT: &str = "landbridge.dev/drift";
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_mins(2);
 
 /// How a policy is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]

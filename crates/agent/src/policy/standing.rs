@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn every_message() {
         use Standing::{Available, Degraded, NoNode, Progressing};
-        let cases: [(&str, fn(String) -> Standing, &str); 15] = [
+        type Kind = fn(String) -> Standing;
+        let cases: [(&str, Kind, &str); 15] = [
             ("", NoNode, "Policy does not match any node"),
             ("aaa", Available, "3/3 nodes successfully configured"),
             (

@@ -20,11 +20,14 @@ use crate::server::Server;
 const POLICIES: [&str; 3] = ["a", "b", "c"];
 const LABELS: [&str; 3] = ["worker", "storage", "infra"];
 
+/// What a node looks like, and what its agent remembers.
+type Remains = (BTreeMap<String, Value>, BTreeMap<String, i64>);
+
 struct World {
     server: Server,
     agents: BTreeMap<String, Agent>,
-    /// Agents that are not running, with what their nodes look like and what they remember.
-    dead: BTreeMap<String, (BTreeMap<String, Value>, BTreeMap<String, i64>)>,
+    /// Agents that are not running.
+    dead: BTreeMap<String, Remains>,
     chance: Chance,
     now: Timestamp,
     /// A policy's maxUnavailable stays the same over all of its lives.

@@ -120,13 +120,11 @@ fn read_path(rest: &mut &str) -> Result<Path, String> {
             return Err(format!("expected a path at {at:?}"));
         }
         steps.push(word.parse().map_or_else(|_| Step::Key(word.to_owned()), Step::Index));
-        match behind.strip_prefix('.') {
-            Some(more) => at = more,
-            None => {
-                *rest = behind.trim_start();
-                return Ok(Path(steps));
-            }
-        }
+        let Some(more) = behind.strip_prefix('.') else {
+            *rest = behind.trim_start();
+            return Ok(Path(steps));
+        };
+        at = more;
     }
 }
 

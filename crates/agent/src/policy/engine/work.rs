@@ -143,7 +143,7 @@ impl Engine {
             return Next::Do(Step::Create { node_uid });
         };
         if !own.is_of(policy.generation) {
-            return self.begin(policy, course, own, now);
+            return begin(policy, course, own, now);
         }
         if own.is("Available") {
             return self.keep(policy, course, own, now);
@@ -171,43 +171,6 @@ impl Engine {
             return say(own, Progress::Pending, now);
         }
         Next::Wait(waits.or_else(|| now.checked_add(WAIT).ok()))
-    }
-
-    /// The policy is new or was changed: work out what it wants, and write that down.
-    fn begin(&self, policy: &Policy, course: &Course, own: &Enactment, now: Timestamp) -> Next {
-        let known = &own.status.captured_states;
-        let Some(rendered) = &course.rendered else {
-            return Next::Do(Step::Render {
-                desired: policy.spec.desired_state.clone(),
-                capture: policy.spec.capture.clone().unwrap_or_default(),
-                known: known.iter().map(|(k, v)| (k.clone(), v.state.clone())).collect(),
-            });
-        };
-        let meta = MetaInfo { time: Some(Time(now)), version: policy.generation.to_string() };
-        let mut status = EnactmentStatus {
-            policy_generation: Some(policy.generation),
-            desired_state_meta_info: Some(meta.clone()),
-            ..EnactmentStatus::default()
-        };
-        let progress = match rendered {
-            Ok(rendered) => {
-                status.desired_state = rendered.desired.clone();
-                for (name, state) in &rendered.captured {
-                    let captured = known.get(name).cloned().unwrap_or_else(|| CapturedState {
-                        state: state.clone(),
-                        meta_info: Some(meta.clone()),
-                    });
-                    status.captured_states.insert(name.clone(), captured);
-                }
-                Progress::Unknown
-            }
-            Err(why) => Progress::Failing(format!(
-                "failure generating desiredState and capturedStates: {why}"
-            )),
-        };
-        // An older generation's conditions are nothing to go on from.
-        status.conditions = progress.conditions(&[], now);
-        say_all(own, status, progress)
     }
 
     /// The policy was made true here. After a boot it is made true again.
@@ -481,6 +444,43 @@ impl Engine {
             Purpose::Drift => (course.differs, course.compared) = (false, Some(now)),
         }
     }
+}
+
+/// The policy is new or was changed: work out what it wants, and write that down.
+fn begin(policy: &Policy, course: &Course, own: &Enactment, now: Timestamp) -> Next {
+    let known = &own.status.captured_states;
+    let Some(rendered) = &course.rendered else {
+        return Next::Do(Step::Render {
+            desired: policy.spec.desired_state.clone(),
+            capture: policy.spec.capture.clone().unwrap_or_default(),
+            known: known.iter().map(|(k, v)| (k.clone(), v.state.clone())).collect(),
+        });
+    };
+    let meta = MetaInfo { time: Some(Time(now)), version: policy.generation.to_string() };
+    let mut status = EnactmentStatus {
+        policy_generation: Some(policy.generation),
+        desired_state_meta_info: Some(meta.clone()),
+        ..EnactmentStatus::default()
+    };
+    let progress = match rendered {
+        Ok(rendered) => {
+            status.desired_state = rendered.desired.clone();
+            for (name, state) in &rendered.captured {
+                let captured = known.get(name).cloned().unwrap_or_else(|| CapturedState {
+                    state: state.clone(),
+                    meta_info: Some(meta.clone()),
+                });
+                status.captured_states.insert(name.clone(), captured);
+            }
+            Progress::Unknown
+        }
+        Err(why) => {
+            Progress::Failing(format!("failure generating desiredState and capturedStates: {why}"))
+        }
+    };
+    // An older generation's conditions are nothing to go on from.
+    status.conditions = progress.conditions(&[], now);
+    say_all(own, status, progress)
 }
 
 fn say(own: &Enactment, progress: Progress, now: Timestamp) -> Next {
