@@ -1,1 +1,59 @@
-//! Node policies.
+//! Node policies: NodeNetworkConfigurationPolicies made true on this node, and reported as
+//! kubernetes-nmstate does.
+//!
+//! ```text
+//!  Nodes, policies, enactments ─▶ engine ─▶ render ─▶ apply, verify, probe, or back ─▶ enactment
+//!                                   │                                                     │
+//!                                   └──────────────── status of the policy ◀──────────────┘
+//!  node ─▶ publish ─▶ NodeNetworkState
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`engine`] | what to do next, without IO |
+//! | [`standing`] | where a policy stands, counted from its enactments |
+//! | [`conditions`] | types, reasons and messages as upstream has them |
+//! | [`limit`] | how many nodes at once |
+//! | [`render`], [`capture`] | what a policy wants of one node |
+//! | [`settings`] | what annotations on a policy change |
+//! | [`duplicates`] | one address on several nodes |
+//! | [`network`] | the network of the node, behind a trait |
+//! | [`seen`] | objects as far as they matter |
+//! | [`probes`] | what must still work after a change |
+//! | [`record`] | what was made true, on disk |
+//! | [`driver`], [`events`] | watches, works and writes |
+//! | [`publish`] | the NodeNetworkState |
+
+pub mod capture;
+pub mod conditions;
+pub mod driver;
+pub mod duplicates;
+pub mod engine;
+pub mod events;
+pub mod limit;
+pub mod network;
+mod patch;
+pub mod probes;
+pub mod publish;
+pub mod record;
+pub mod render;
+pub mod seen;
+pub mod settings;
+pub mod standing;
+
+use std::future::Future;
+
+pub use self::driver::Duty;
+pub use self::network::{ApplyError, NodeNetwork};
+
+/// Makes policies true on this node and publishes its state, until `stop` is done.
+pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
+    let works = futures::future::join(
+        driver::run(duty.clone(), std::future::pending()),
+        publish::run(duty, std::future::pending()),
+    );
+    tokio::select! {
+        () = stop => {}
+        _ = works => {}
+    }
+}

@@ -1,4 +1,8 @@
 //! NodeNetworkConfigurationPolicy: the interfaces of nodes.
+//!
+//! Here is what the address plan reads of a policy; [`objects`] has the kinds as an agent writes them.
+
+pub mod objects;
 
 use std::net::IpAddr;
 
