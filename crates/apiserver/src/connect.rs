@@ -155,13 +155,16 @@ fn may_be_running(door: Door, pod: &Value) -> ApiResult<()> {
         )));
     }
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-    if door != Door::Log && matches!(phase, "Succeeded" | "Failed") {
-        return Err(ApiError::bad_request(format!(
-            "cannot {} into a container in a completed pod; current phase is {phase}",
-            door.path()
-        )));
+    if !matches!(phase, "Succeeded" | "Failed") {
+        return Ok(());
     }
-    Ok(())
+    let what = match door {
+        Door::Log => return Ok(()), // what it wrote can still be read
+        Door::Exec => "exec into a container in",
+        Door::Attach => "attach to a container in",
+        Door::PortForward => "forward a port of",
+    };
+    Err(ApiError::bad_request(format!("cannot {what} a completed pod; current phase is {phase}")))
 }
 
 fn socket(call: &Call<'_>, pod: &Value) -> ApiResult<std::path::PathBuf> {

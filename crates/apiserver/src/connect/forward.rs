@@ -7,11 +7,12 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, UPGRADE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use landbridge_machinery::status::{ApiError, ApiResult};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -23,8 +24,10 @@ use crate::limits::Place;
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long either side may take to let go once the other has.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Longest head of an answer.
+/// Longest head of an answer, more or less.
 const HEAD: usize = 64 * 1024;
+/// Longest text of a refusal.
+const REFUSAL: usize = 64 * 1024;
 
 /// Headers an upgrade is agreed on with. Nothing else of the client's (tokens, cookies) reaches the
 /// node.
@@ -86,6 +89,9 @@ impl Node<'_> {
         place: Place,
     ) -> ApiResult<Response<Body>> {
         let answer = self.ask(request).await?;
+        if !answer.status().is_success() {
+            return Err(self.refusal(answer).await);
+        }
         Ok(streamed(answer, stopping, place))
     }
 
@@ -99,7 +105,7 @@ impl Node<'_> {
     ) -> ApiResult<Response<Body>> {
         let answer = self.ask(request).await?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(streamed(answer, stopping, place));
+            return Err(self.refusal(answer).await);
         }
         let mut response = Response::new(Body::whole(Bytes::new()));
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -128,6 +134,29 @@ impl Node<'_> {
         }
     }
 
+    /// What the agent says it cannot do, as this server would say it. Agents may answer with text.
+    async fn refusal(&self, answer: Response<Incoming>) -> ApiError {
+        let code = match answer.status().as_u16() {
+            code @ 400..=599 => code,
+            _ => 502, // it did something else than was asked for
+        };
+        let body = Limited::new(answer.into_body(), REFUSAL).collect();
+        let bytes = match tokio::time::timeout(ANSWER, body).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            _ => Bytes::new(),
+        };
+        let status: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let said = status["message"]
+            .as_str()
+            .map_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned(), str::to_owned);
+        let message = if said.is_empty() {
+            format!("the agent of node {:?} answered {code} and did not say why", self.name)
+        } else {
+            said
+        };
+        ApiError::new(code, reason(code), message)
+    }
+
     async fn send(&self, request: NodeRequest) -> Result<Response<Incoming>, String> {
         let stream = UnixStream::connect(self.socket).await.map_err(|e| e.to_string())?;
         let mut builder = hyper::client::conn::http1::Builder::new();
@@ -140,6 +169,21 @@ impl Node<'_> {
             }
         });
         sender.send_request(request).await.map_err(|e| e.to_string())
+    }
+}
+
+/// Upstream's word for a code.
+fn reason(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "InternalError",
     }
 }
 

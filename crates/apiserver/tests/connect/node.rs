@@ -127,6 +127,12 @@ impl Shared {
             let why = "container \"waiting\" in pod \"p\" is waiting to start";
             return whole(StatusCode::BAD_REQUEST, why);
         }
+        if path.ends_with("/mute") {
+            return whole(StatusCode::INTERNAL_SERVER_ERROR, "");
+        }
+        if path.ends_with("/formal") {
+            return whole(StatusCode::NOT_FOUND, r#"{"kind":"Status","message":"no such log"}"#);
+        }
         let lines = self.log.lock().unwrap().take();
         let lines = futures::stream::unfold(lines, async |lines| {
             let mut lines = lines?;

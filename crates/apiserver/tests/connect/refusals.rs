@@ -54,15 +54,23 @@ async fn the_server_says_what_is_wrong() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_node_says_what_is_wrong() {
     let world = World::new().await;
-    world.pod("many", "one", &["waiting", "huge"]).await;
+    world.pod("many", "one", &["waiting", "huge", "mute", "formal"]).await;
     // An older kubectl speaks SPDY; the node's answer is the client's.
     let path = format!("{PODS}/p/exec?command=ls");
     let answer = upgrade(&world.admin, Method::POST, &path, "SPDY/3.1").await.expect_err("refusal");
     assert_eq!(message(&answer), (400, "only WebSocket is spoken here".to_owned()));
+    assert_eq!(answer.1["kind"], "Status", "clients read nothing else");
     assert_eq!(world.node.last().headers["upgrade"], "SPDY/3.1");
     let answer = get(&world.admin, &format!("{PODS}/many/log?container=waiting")).await;
     let why = "container \"waiting\" in pod \"p\" is waiting to start";
     assert_eq!(message(&answer), (400, why.to_owned()));
+    assert_eq!(answer.1["reason"], "BadRequest", "{answer:?}");
+    let answer = get(&world.admin, &format!("{PODS}/many/log?container=mute")).await;
+    let why = "the agent of node \"one\" answered 500 and did not say why";
+    assert_eq!(message(&answer), (500, why.to_owned()));
+    let answer = get(&world.admin, &format!("{PODS}/many/log?container=formal")).await;
+    assert_eq!(message(&answer), (404, "no such log".to_owned()));
+    assert_eq!(answer.1["reason"], "NotFound", "{answer:?}");
     // An answer without bounds is no answer.
     let (code, said) =
         message(&get(&world.admin, &format!("{PODS}/many/log?container=huge")).await);

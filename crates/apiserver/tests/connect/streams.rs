@@ -104,7 +104,8 @@ async fn streams_count_with_the_watches() {
     let world = World::with(Limits { requests: 10, watches: 1 }).await;
     let path = format!("{PODS}/p/exec?command=sh");
     let (tunnel, _) = upgrade(&world.admin, Method::GET, &path, "websocket").await.expect("tunnel");
-    let (code, body) = get(&world.admin, &format!("{PODS}/p/log?follow=true")).await;
+    let log = format!("{PODS}/p/log?follow=true");
+    let (code, body) = soon("a refusal", get(&world.admin, &log)).await;
     assert_eq!(code, 429, "{body}");
     assert_eq!(get(&world.admin, &format!("{PODS}/p")).await.0, 200, "not with the requests");
     drop(tunnel);
