@@ -80,9 +80,8 @@ impl Attachments for InProcess {
         container_id: &str,
         netns: &Path,
     ) -> Result<CniResult, CniError> {
-        self.call(Command::Add, pod, container_id, netns)?.ok_or_else(|| {
-            CniError::new(Code::INTERNAL, "Multus answered ADD without a result")
-        })
+        self.call(Command::Add, pod, container_id, netns)?
+            .ok_or_else(|| CniError::new(Code::INTERNAL, "Multus answered ADD without a result"))
     }
 
     fn del(&self, pod: &PodIdentity, container_id: &str, netns: &Path) -> Result<(), CniError> {

@@ -25,6 +25,7 @@ mod check;
 pub mod desired;
 pub mod directory;
 mod driver;
+mod find;
 mod hands;
 pub mod machine;
 mod notices;
@@ -44,6 +45,7 @@ use landbridge_cni::{CniError, CniResult};
 pub use self::desired::PodIdentity;
 pub use self::directory::{Directory, View};
 pub use self::driver::run;
+pub use self::find::sandbox_of;
 
 /// Whoever attaches sandboxes to networks. Calls block.
 pub trait Attachments: Send + Sync {

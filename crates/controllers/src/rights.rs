@@ -19,6 +19,16 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("network.openstack.org", &["ipsets/finalizers"], &["update"]),
     ("network.openstack.org", &["reservations"], &["create", "patch"]),
     ("landbridge.dev", &["addressblocks"], &["create", "patch", "delete"]),
+    // What was recorded for pods that are gone is collected.
+    ("network.openstack.org", &["ipsets"], &["delete"]),
+    (
+        "whereabouts.cni.cncf.io",
+        &["ippools", "overlappingrangeipreservations"],
+        &["patch", "delete"],
+    ),
+    ("k8s.cni.cncf.io", &["network-attachment-definitions"], &[]),
+    ("apps", &["statefulsets", "daemonsets"], &[]),
+    ("", &["pods", "nodes"], &[]),
 ];
 
 /// The role.

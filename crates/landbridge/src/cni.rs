@@ -25,7 +25,9 @@ const INPUT_MAX: u64 = 8 << 20;
 pub fn called_as(program: Option<&str>) -> Option<String> {
     let name = Path::new(program?).file_name()?.to_str()?;
     let ours = |name: &str| {
-        name == "multus" || ipams::Ipams::has(name) && name != "landbridge" || landbridge_plugins::has(name)
+        name == "multus"
+            || ipams::Ipams::has(name) && name != "landbridge"
+            || landbridge_plugins::has(name)
     };
     if ours(name) {
         return Some(name.to_owned());
@@ -38,15 +40,15 @@ pub fn called_as(program: Option<&str>) -> Option<String> {
 /// One call. No runtime is started and nothing is read that is not needed: this runs once for every
 /// interface of every pod.
 pub fn plugin(name: &str) -> ExitCode {
-    let env: BTreeMap<String, String> =
-        std::env::vars_os()
-            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(key, _)| key.starts_with("CNI_"))
-            .collect();
+    let env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(key, _)| key.starts_with("CNI_"))
+        .collect();
     let mut stdin = Vec::new();
     // What cannot be read is an empty configuration, and refused as such.
     let _ = std::io::stdin().take(INPUT_MAX).read_to_end(&mut stdin);
-    let socket = std::env::var_os("LANDBRIDGE_CNI_SOCKET").map_or_else(|| SOCKET.into(), PathBuf::from);
+    let socket =
+        std::env::var_os("LANDBRIDGE_CNI_SOCKET").map_or_else(|| SOCKET.into(), PathBuf::from);
     let releases =
         std::env::var_os("LANDBRIDGE_RELEASES").map_or_else(|| RELEASES.into(), PathBuf::from);
     let places = Places { socket: Some(socket), releases: releases.clone() };
@@ -78,7 +80,10 @@ fn options(args: &CniArgs) -> anyhow::Result<InstallOptions> {
         binary: std::env::current_exe().context("cannot find this program's own file")?,
         bin_dir: args.bin_dir.clone(),
         conf_dir: args.conf_dir.clone(),
-        kubeconfig: args.kubeconfig.clone().unwrap_or_else(|| args.conf_dir.join("multus.d/multus.kubeconfig")),
+        kubeconfig: args
+            .kubeconfig
+            .clone()
+            .unwrap_or_else(|| args.conf_dir.join("multus.d/multus.kubeconfig")),
         socket: Some(args.socket.clone()),
         names: NAMES.map(str::to_owned).to_vec(),
     })

@@ -4,11 +4,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use landbridge_agent::pods::sandbox_of;
 use landbridge_lab::exec::{ExecError, Target, exec};
 use landbridge_lab::info::LabInfo;
 
 use crate::args::ExecArgs;
 use crate::state::StateDir;
+
+/// Where a node sees the network namespaces of its pods.
+const NETNS: &str = "/run/netns";
 
 /// Runs the command. This process has one thread, and has to: it moves into other namespaces.
 pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
@@ -37,7 +41,7 @@ pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
 fn find_pod(lab: &Path, info: &LabInfo, namespace: &str, name: &str) -> anyhow::Result<Target> {
     for node in &info.nodes {
         let directory = lab.join("nodes").join(&node.name).join("pods");
-        if let Some(found) = landbridge_agent::pods::sandbox_of(&directory, namespace, name)
+        if let Some(found) = sandbox_of(&directory, Path::new(NETNS), namespace, name)
             .with_context(|| format!("cannot read what the agent of {} wrote", node.name))?
         {
             return Ok(match found {

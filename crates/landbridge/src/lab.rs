@@ -29,8 +29,9 @@ pub fn run(command: &LabCommand, log_level: Option<LogLevel>) -> anyhow::Result<
             }
         }
         LabCommand::Shapes { name: Some(name) } => {
-            let text = builtin::text(name)
-                .ok_or_else(|| anyhow!("no shape is called {name}; `landbridge lab shapes` lists them"))?;
+            let text = builtin::text(name).ok_or_else(|| {
+                anyhow!("no shape is called {name}; `landbridge lab shapes` lists them")
+            })?;
             say(text.trim_end());
         }
         LabCommand::Reboot { dir, node } => {

@@ -1,21 +1,29 @@
 //! `landbridge`: the network plane between OpenStack and Kubernetes, in one binary.
 //!
-//! Each command has a file of its own; [`args`] says what can be typed.
+//! Each command has a file of its own; [`args`] says what can be typed. Under the name of a CNI plugin it
+//! is that plugin ([`cni`]).
 
+mod agent;
 mod args;
 mod check;
+mod cni;
+mod collect;
 mod completion;
 mod connect;
 mod crds;
 mod detach;
 mod down;
+mod exec;
 mod explain;
+mod lab;
 mod listen;
 mod log;
+mod node_file;
 mod operator;
 mod plan;
 mod process;
 mod progress;
+mod responder;
 mod state;
 mod status;
 mod stop;
@@ -30,6 +38,9 @@ use clap::Parser as _;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    if let Some(plugin) = cni::called_as(std::env::args().next().as_deref()) {
+        return cni::plugin(&plugin);
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Up(args) => up::run(&args, cli.log_level),
@@ -39,6 +50,12 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Operator(args) => operator::run(&args, cli.log_level),
+        Command::Exec(args) => exec::run(&args),
+        Command::Lab(command) => lab::run(&command, cli.log_level),
+        Command::Agent(args) => agent::run(&args, cli.log_level),
+        Command::Cni(command) => cni::run(&command),
+        Command::Responder(args) => responder::run(&args),
+        Command::Terminal(args) => responder::terminal(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Completion(args) => completion::run(&args),
     };

@@ -38,7 +38,8 @@ impl NodeFile {
     /// Reads it there.
     pub fn read(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(NAME);
-        let text = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_slice(&text).with_context(|| format!("{} is not ours", path.display()))
     }
 }

@@ -23,7 +23,7 @@ const MARK: &str = "landbridge state 1\n";
 /// Everything we put into the directory. Nothing else is ever removed.
 const FILES: &[&str] =
     &["run.json", "kubeconfig", "admin.sock", "landbridge.log", "port", "lock", "format"];
-const DIRECTORIES: &[&str] = &["store", "pki"];
+const DIRECTORIES: &[&str] = &["store", "pki", "lab"];
 
 /// A state directory, existing or not.
 #[derive(Clone)]
@@ -103,6 +103,11 @@ impl StateDir {
 
     pub fn socket(&self) -> PathBuf {
         self.dir.join("admin.sock")
+    }
+
+    /// Everything about the lab.
+    pub fn lab(&self) -> PathBuf {
+        self.dir.join("lab")
     }
 
     pub fn log(&self) -> PathBuf {

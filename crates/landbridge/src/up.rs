@@ -1,10 +1,14 @@
 //! `landbridge up`
 //!
 //! ```text
-//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, socket) ─▶ controllers ─▶ kubeconfig ─▶ ready
+//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, sockets) ─▶ controllers ─▶ lab ─▶ kubeconfig ─▶ ready
 //! ```
 //!
-//! The API listens only when all kinds are there: a client never sees half of it.
+//! The API listens only when all kinds are there: a client never sees half of it. The lab is a child
+//! process with a socket of the API for each of its nodes.
+
+mod agents;
+mod lab;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -26,7 +30,7 @@ use crate::process::ProcessId;
 use crate::progress::{Message, Progress, say};
 use crate::state::{Lock, RunInfo, Running, Server, StateDir};
 use crate::stop::StopSignals;
-use crate::{connect, detach, version};
+use crate::{collect, connect, detach, version};
 
 /// How long open requests may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -97,7 +101,7 @@ async fn serve(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<()> {
     let mut started = started;
     tokio::select! {
         name = stop.next() => progress.note(format!("{name}: stopping")),
-        () = started.ended() => bail!("the API stopped listening; its log says why"),
+        what = started.ended() => bail!("{what}; the log says why"),
     }
     tokio::select! {
         () = started.stop() => progress.step("stopped", "everything is kept"),
@@ -108,6 +112,8 @@ async fn serve(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<()> {
 
 /// A server that is up.
 struct Started {
+    // Dropped first: the agents of a lab are clients.
+    lab: Option<lab::Lab>,
     server: ApiServer,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -117,13 +123,25 @@ struct Started {
 }
 
 impl Started {
-    /// Waits until a listener has ended by itself, which it should not.
-    async fn ended(&mut self) {
-        self.tasks.join_next().await;
+    /// Waits until a listener or the lab has ended by itself, which neither should; says which.
+    async fn ended(&mut self) -> &'static str {
+        let lab = async {
+            match &mut self.lab {
+                Some(lab) => lab.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.tasks.join_next() => "the API stopped listening",
+            () = lab => "the lab ended",
+        }
     }
 
-    /// Takes no more requests, ends streams and controllers, then waits for open requests.
+    /// Ends the lab, takes no more requests, ends streams and controllers, then waits for open requests.
     async fn stop(&mut self) {
+        if let Some(lab) = self.lab.take() {
+            lab.stop().await;
+        }
         self.stop.send_replace(true);
         // Before waiting for requests: watches end only when the server says so.
         self.server.shutdown().await;
@@ -149,6 +167,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
+    let shape = lab::shape(args)?;
     let server = open(&state, &pki).await?;
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
@@ -182,19 +201,33 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
             .await
             .context("cannot give the controllers their role")?;
         let client = server.client(Identity::new(rights::USER, &[]).authenticated());
-        tasks.spawn(landbridge_controllers::run(client, wait_for(stopped)));
-        progress.step("controllers", "addresses (IPSet)".to_owned());
+        tasks.spawn(landbridge_controllers::run(client.clone(), wait_for(stopped.clone())));
+        tasks.spawn(collect::run(client, wait_for(stopped.clone())));
+        progress.step("controllers", "addresses (IPSet), records of pods (IPPool)".to_owned());
     }
+    let lab = match shape {
+        None => None,
+        Some(shape) => {
+            let lab = lab::start(&server, &state, args, &shape, &mut tasks, &stopped).await?;
+            progress.step("lab", lab.describe());
+            Some(lab)
+        }
+    };
 
     let kubeconfig = state.kubeconfig();
     write_private(&kubeconfig, pki.admin_kubeconfig(&listening.url).as_bytes())?;
     running.ready()?;
     progress.step("kubeconfig", kubeconfig.display().to_string());
-    Ok(Started { server, tasks, stop, _running: running, _lock: lock })
+    Ok(Started { lab, server, tasks, stop, _running: running, _lock: lock })
 }
 
 async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
-    let options = Options { ca_pem: Some(pki.ca_pem().to_owned()), ..Options::new(state.store()) };
+    let options = Options {
+        ca_pem: Some(pki.ca_pem().to_owned()),
+        nodes: Some(agents::Agents::of(&state.lab())),
+        node_objects: agents::node_objects(),
+        ..Options::new(state.store())
+    };
     ApiServer::open(options)
         .await
         .with_context(|| format!("cannot open the store in {}", state.store().display()))

@@ -29,8 +29,7 @@ impl Services for Dhcp {
         // A thread of its own: it lives in the switches' namespace and nowhere else.
         let serve = move || {
             let served = namespace.run(|| -> std::io::Result<()> {
-                let runtime =
-                    tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(run_server(&link, Server::new(settings), std::future::pending()))
             });
             match served {
