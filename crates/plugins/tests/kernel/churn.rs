@@ -35,7 +35,7 @@ fn nothing_is_left_of_a_hundred_pods() {
                         };
                         let result = ok(&node.call(kind, &asked("ADD")));
                         // One in three dies in the middle: the namespace goes before DEL.
-                        if number % 3 == 0 {
+                        if number.is_multiple_of(3) {
                             ok(&node.call(kind, &Asked { netns: "/gone", ..asked("DEL") }));
                         } else {
                             ok(&node.call(kind, &asked("DEL")));

@@ -4,6 +4,7 @@
 //! root, a program or a kernel feature that is not there is skipped with its reason.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // all of this is test code
+#![allow(clippy::needless_pass_by_value)] // `json!` at the call reads best without a reference
 
 mod bridge;
 mod churn;

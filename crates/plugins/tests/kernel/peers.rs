@@ -287,6 +287,10 @@ impl Pair {
             }
             config["prevResult"] = result;
             let checked = side.call(kind, "CHECK", args, &config);
+            // Theirs asks a plugin without a name when there are no addresses to ask about.
+            if side.who == Who::They && checked.stdout.contains("no plugin name provided") {
+                continue;
+            }
             assert_eq!(checked.exit_code, 0, "{what}: CHECK by {:?}: {checked:?}", side.who);
         }
         for time in ["first", "second"] {
