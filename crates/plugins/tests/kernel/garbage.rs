@@ -1,9 +1,10 @@
 //! Whatever comes in, an answer goes out.
 
-use landbridge_linux::Namespace;
 use landbridge_plugins::{KINDS, NoIpams, Output, main_as};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::harness::Net;
 
 /// In a namespace of its own, so that nothing it should happen to do is done to this machine.
 fn call(kind: &str, variables: &[(String, String)], stdin: &[u8]) -> Option<Output> {
@@ -13,7 +14,12 @@ fn call(kind: &str, variables: &[(String, String)], stdin: &[u8]) -> Option<Outp
         crate::harness::skip("plugins", "needs root");
         return None;
     }
-    Some(Namespace::unnamed().unwrap().run(|| main_as(kind, &env, stdin, &NoIpams)).unwrap())
+    let pod = Net::new();
+    let path = pod.path();
+    let env = |name: &str| env(name).map(|value| value.replace("POD", &path));
+    let node = Net::new();
+    node.pair("eth0", "far", 1500);
+    Some(node.namespace.run(|| main_as(kind, &env, stdin, &NoIpams)).unwrap())
 }
 
 /// Either nothing wrong, or an error object with a number and a text.
@@ -37,6 +43,21 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
+/// As a runtime would call, with something wrong now and then.
+fn good_variables() -> impl Strategy<Value = Vec<(String, String)>> {
+    let mostly = |good: &'static str| prop_oneof![9 => Just(good.to_owned()), 1 => word()];
+    let command = prop::sample::select(vec!["ADD", "DEL", "CHECK", "GC", "STATUS"]);
+    (command, mostly("c1"), mostly("POD"), mostly("net1"), mostly(""), mostly("/nonexistent"))
+        .prop_map(|(command, a, b, c, d, e)| named(command, [a, b, c, d, e]))
+}
+
+fn named(command: &str, values: [String; 5]) -> Vec<(String, String)> {
+    let names = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS", "CNI_PATH"];
+    let mut all = vec![("CNI_COMMAND".to_owned(), command.to_owned())];
+    all.extend(names.iter().map(|name| (*name).to_owned()).zip(values));
+    all
+}
+
 fn variables() -> impl Strategy<Value = Vec<(String, String)>> {
     let command = prop_oneof![
         Just("ADD"),
@@ -48,12 +69,8 @@ fn variables() -> impl Strategy<Value = Vec<(String, String)>> {
         Just("add"),
         Just(""),
     ];
-    (command, word(), word(), word(), word(), word()).prop_map(|(command, a, b, c, d, e)| {
-        let names = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS", "CNI_PATH"];
-        let mut all = vec![("CNI_COMMAND".to_owned(), command.to_owned())];
-        all.extend(names.iter().map(|name| (*name).to_owned()).zip([a, b, c, d, e]));
-        all
-    })
+    (command, word(), word(), word(), word(), word())
+        .prop_map(|(command, a, b, c, d, e)| named(command, [a, b, c, d, e]))
 }
 
 /// JSON that looks like a configuration, with wrong values here and there.
@@ -89,13 +106,12 @@ fn config() -> impl Strategy<Value = Vec<u8>> {
         Just("dns"),
         Just("kernelpath"),
         Just("pciBusID"),
-        Just("dataDir"),
         Just("mac"),
         Just("cni.dev/valid-attachments"),
     ];
     prop::collection::vec((key, value), 0..6).prop_map(|changes| {
         let mut config = json!({"cniVersion": "1.1.0", "name": "n", "type": "x", "master": "eth0",
-            "dataDir": "/nonexistent/\u{0}", "ipam": {"type": "static", "addresses": []}});
+            "dataDir": "/nonexistent/\u{0}", "ipam": {"type": "static", "addresses": [{"address": "10.0.0.2/24"}]}});
         for (key, value) in changes {
             config[key] = value;
         }
@@ -117,7 +133,7 @@ proptest! {
 
     #[test]
     fn configurations_are_answered(
-        kind in prop::sample::select(KINDS.to_vec()), all in variables(), stdin in config(),
+        kind in prop::sample::select(KINDS.to_vec()), all in good_variables(), stdin in config(),
     ) {
         let Some(output) = call(kind, &all, &stdin) else { return Ok(()) };
         prop_assert!(is_answer(&output), "{:?}", output);

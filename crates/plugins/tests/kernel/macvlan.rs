@@ -172,3 +172,17 @@ fn without_addresses_it_is_only_up() {
     assert_eq!(result["dns"]["nameservers"][0], "10.0.0.53");
     assert_eq!(result.get("ips"), None);
 }
+
+#[test]
+fn a_double_on_the_network_is_told() {
+    let Some(node) = Node::new() else { return };
+    let (one, other) = (Net::new(), Net::new());
+    let ipam = json!({"type": "static", "addresses":
+        [{"address": "fd00:172::30/64", "gateway": "fd00:172::1"}]});
+    let config = config(json!({"ipam": ipam}), &[]);
+    node.add("macvlan", &one, &config);
+    let (_, message) = node.add_fails("macvlan", &other, &config);
+    assert!(message.contains("fd00:172::30 in dadfailed state"), "{message}");
+    assert_eq!(other.links(), [""; 0]);
+    assert_eq!(one.addresses("net1"), ["fd00:172::30/64"]);
+}

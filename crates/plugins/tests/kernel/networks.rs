@@ -321,3 +321,29 @@ fn an_address_program_is_found_in_the_path() {
     assert_eq!(std::fs::read_to_string(log).unwrap(), "ADD net1\nDEL net1\n");
     assert_eq!(pod.links(), [""; 0]);
 }
+
+#[test]
+fn names_lead_nowhere_else() {
+    let Some(node) = Node::new() else { return };
+    let pod = Net::new();
+    let network = list(&node, "1.0.0", &[]);
+    let runtime = Runtime::new(&NoIpams, node.dir("cache"));
+    let good = endpoint(&node, &pod, "c1");
+    for (container, interface, code) in
+        [("", "net1", 3), ("../c", "net1", 4), ("c1", "../../x", 4), ("c1", "", 4)]
+    {
+        let bad = Endpoint {
+            container_id: container.into(),
+            interface: interface.into(),
+            ..good.clone()
+        };
+        assert_eq!(
+            runtime.add(&network, &bad).unwrap_err().code.0,
+            code,
+            "{container} {interface}"
+        );
+        assert_eq!(runtime.check(&network, &bad).unwrap_err().code.0, code);
+        assert_eq!(runtime.del(&network, &bad).unwrap_err().code.0, code);
+    }
+    assert!(!Path::new(&node.dir("cache")).exists());
+}

@@ -19,11 +19,13 @@ use std::cell::RefCell;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use landbridge_cni::config::Network;
 use landbridge_linux::link::Fine;
 use landbridge_linux::route::table;
-use landbridge_plugins::Output;
+use landbridge_plugins::{Endpoint, KINDS, NoIpams, Output, Runtime};
 use serde_json::{Value, json};
 
 use crate::harness::{Asked, Net, Node, name, skip};
@@ -636,4 +638,55 @@ fn wrong_inputs_have_the_same_numbers() {
             good.replace(r#"{"type":"static","addresses":[{"address":"10.0.0.2/24"}]}"#, ipam);
         same("macvlan", &[], &stdin);
     }
+}
+
+/// A whole network, once with our plugins in process and once with theirs as programs.
+#[test]
+fn a_network_is_the_same_with_either() {
+    let Some(pair) = Pair::new() else { return };
+    let config = json!({"cniVersion": "1.0.0", "name": "n", "plugins": [
+        {"type": "macvlan", "master": "eth0", "capabilities": {"mac": true}, "ipam":
+            {"type": "host-local", "dataDir": "DIRnets", "subnet": "10.0.0.0/24"}},
+        {"type": "tuning", "mtu": 1400, "dataDir": "DIRtuning"}]});
+    let life = |side: &Side, work: &(dyn Fn(&Runtime<'_>, &Network, &Endpoint) + Sync)| {
+        let text = config.to_string().replace("DIR", &side.node.dir(""));
+        let network = Network::parse(text.as_bytes()).unwrap();
+        let endpoint = Endpoint {
+            container_id: "c1".into(),
+            netns: Some(side.pod.path()),
+            interface: "net1".into(),
+            capabilities: serde_json::from_value(json!({"mac": "02:00:00:00:00:07"})).unwrap(),
+            path: vec![side.node.path.clone()],
+            ..Endpoint::default()
+        };
+        let run = || {
+            let runtime = Runtime::new(&NoIpams, side.node.dir("cache"));
+            let leave: &[&str] = if side.who == Who::They { &KINDS } else { &[] };
+            work(&runtime.leaving(leave.iter().copied()), &network, &endpoint);
+        };
+        side.node.net.namespace.run(run).unwrap();
+    };
+    let results = Mutex::new(Vec::new());
+    for side in [&pair.we, &pair.they] {
+        life(side, &|runtime, network, endpoint| {
+            let mut result = runtime.add(network, endpoint).unwrap();
+            runtime.check(network, endpoint).unwrap();
+            result.interfaces.iter_mut().for_each(|found| {
+                found.sandbox.clear();
+                found.mtu = 0;
+            });
+            results.lock().unwrap().push(result);
+        });
+    }
+    pair.same_state("network: after ADD");
+    let results = results.into_inner().unwrap();
+    assert_eq!(results[0], results[1]);
+    assert_eq!(results[0].interfaces[0].mac, "02:00:00:00:00:07");
+    for side in [&pair.we, &pair.they] {
+        life(side, &|runtime, network, endpoint| {
+            runtime.del(network, endpoint).unwrap();
+            assert!(runtime.kept(network, endpoint).is_none());
+        });
+    }
+    pair.same_state("network: after DEL");
 }
