@@ -246,13 +246,13 @@ fn static_addresses() {
 fn host_local() {
     let read = |ipam: Value| HostLocal::read(&input(&json!({"ipam": ipam})));
     let found = read(json!({"type": "host-local", "subnet": "10.0.0.0/24",
-        "ranges": [[{"subnet": "fd00::/64", "rangeStart": "fd00::10", "gateway": "fd00::2"}]]}));
+        "ranges": [[{"subnet": "fd00::/64", "rangeStart": "fd00::10", "gateway": "fe80::2"}]]}));
     let found = found.unwrap();
     let shown: Vec<_> =
         found.sets.iter().map(|set| format!("{} {}", set[0].bounds, set[0].gateway)).collect();
     assert_eq!(
         shown,
-        ["10.0.0.1-10.0.0.254 10.0.0.1", "fd00::10-fd00::ffff:ffff:ffff:ffff fd00::2"]
+        ["10.0.0.1-10.0.0.254 10.0.0.1", "fd00::10-fd00::ffff:ffff:ffff:ffff fe80::2"]
     );
     assert_eq!(found.data_dir, "/var/lib/cni/networks");
     let one = |range: Value| json!({"type": "host-local", "ranges": [[range]]});
@@ -269,8 +269,8 @@ fn host_local() {
              network address is 10.0.0.0",
         ),
         (
-            one(json!({"subnet": "10.0.0.0/24", "gateway": "10.0.1.1"})),
-            "invalid range set 0: gateway 10.0.1.1 not in network 10.0.0.0/24",
+            one(json!({"subnet": "10.0.0.0/24", "gateway": "fe80::1"})),
+            "invalid range set 0: invalid gateway \"fe80::1\"",
         ),
         (
             one(json!({"subnet": "10.0.0.0/24", "rangeStart": "10.0.0.9", "rangeEnd": "10.0.0.8"})),

@@ -136,13 +136,17 @@ fn bring_back(node: &Handle, device: &Link, pod: &Pod, link: &Link) {
     }
 }
 
+/// Addresses first, then the device; one that fails does not keep the other.
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
-    ipam::del(&ipam::kind_of(call)?, call, ipams)?;
-    let Some(pod) = Pod::if_there(call)? else { return Ok(()) };
-    let name = wanted_name(call)?;
-    let what = || format!("failed to find \"{name}\"");
-    let Some(link) = pod.net.link(&name).doing(what)? else { return Ok(()) };
-    move_out(&pod, &link, &node()?)
+    let released = ipam::del(&ipam::kind_of(call)?, call, ipams);
+    if let Some(pod) = Pod::if_there(call)? {
+        let name = wanted_name(call)?;
+        let what = || format!("failed to find \"{name}\"");
+        if let Some(link) = pod.net.link(&name).doing(what)? {
+            move_out(&pod, &link, &node()?)?;
+        }
+    }
+    released
 }
 
 /// Moves the device back to the node, under the name it had there, without addresses.

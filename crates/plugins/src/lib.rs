@@ -21,6 +21,26 @@
 //! All of it blocks and may be called from many threads at once. The node's namespace is that of
 //! the calling thread.
 //!
+//! ```no_run
+//! use landbridge_cni::config::Network;
+//! use landbridge_plugins::{Endpoint, NoIpams, Runtime};
+//!
+//! let config = br#"{"cniVersion": "1.0.0", "name": "internalapi", "type": "macvlan",
+//!     "master": "enp6s0.20", "ipam": {"type": "host-local", "subnet": "172.17.0.0/24"}}"#;
+//! let network = Network::parse(config)?;
+//! let endpoint = Endpoint {
+//!     container_id: "c1".into(),
+//!     netns: Some("/run/netns/pod".into()),
+//!     interface: "net1".into(),
+//!     path: vec!["/opt/cni/bin".into()],
+//!     ..Endpoint::default()
+//! };
+//! let runtime = Runtime::new(&NoIpams, "/var/lib/cni");
+//! let result = runtime.add(&network, &endpoint)?;
+//! runtime.del(&network, &endpoint)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | idea |
 //! |---|---|
 //! | [`call`] | one call of one plugin, and who gives addresses |

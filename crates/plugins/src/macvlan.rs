@@ -126,12 +126,14 @@ fn master(around: &Handle, master: &Master) -> Outcome<Link> {
     }
 }
 
+/// Addresses first, then the link; one that fails does not keep the other.
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
-    ipam::del(&ipam::kind_of(call)?, call, ipams)?;
-    let Some(pod) = Pod::if_there(call)? else { return Ok(()) };
-    let name = wanted_name(call)?;
-    pod.net.delete_link(&name).doing(|| format!("failed to delete \"{name}\""))?;
-    Ok(())
+    let released = ipam::del(&ipam::kind_of(call)?, call, ipams);
+    if let Some(pod) = Pod::if_there(call)? {
+        let name = wanted_name(call)?;
+        pod.net.delete_link(&name).doing(|| format!("failed to delete \"{name}\""))?;
+    }
+    released
 }
 
 fn check(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<()> {

@@ -17,7 +17,7 @@ use landbridge_cni::config::{Attachment, Network};
 use landbridge_cni::delegation::{self, Previous, Runner, Runners};
 use landbridge_cni::environment::{Command, Environment};
 use landbridge_cni::json::Object;
-use landbridge_cni::{CniError, CniResult, names};
+use landbridge_cni::{CniError, CniResult, Coded, names};
 use serde_json::Value;
 
 use crate::call::{Call, Ipams};
@@ -65,7 +65,7 @@ impl<'a> Runtime<'a> {
 
     /// Attaches an endpoint. A failure has attached nothing.
     pub fn add(&self, network: &Network, endpoint: &Endpoint) -> Result<CniResult, CniError> {
-        names::container(&endpoint.container_id).map_err(|error| refused(&error))?;
+        check_names(endpoint)?;
         let mut result: Option<CniResult> = None;
         for call in self.plan(network, Command::Add)? {
             match self.call(network, &call, endpoint, Command::Add, result.as_ref(), None) {
@@ -87,6 +87,7 @@ impl<'a> Runtime<'a> {
 
     /// Detaches an endpoint. Every plugin is tried; the kept result goes when all went well.
     pub fn del(&self, network: &Network, endpoint: &Endpoint) -> Result<(), CniError> {
+        check_names(endpoint)?;
         let kept = self.kept(network, endpoint);
         let mut failures = Vec::new();
         for call in self.plan(network, Command::Del)? {
@@ -103,6 +104,7 @@ impl<'a> Runtime<'a> {
 
     /// Whether an endpoint is still attached as its ADD said.
     pub fn check(&self, network: &Network, endpoint: &Endpoint) -> Result<(), CniError> {
+        check_names(endpoint)?;
         let kept = self.kept(network, endpoint);
         for call in self.plan(network, Command::Check)? {
             self.call(network, &call, endpoint, Command::Check, kept.as_ref(), None)?;
@@ -241,6 +243,13 @@ impl<'a> Runtime<'a> {
             ..error
         })
     }
+}
+
+/// Names that become parts of a file's name must not lead elsewhere.
+fn check_names(endpoint: &Endpoint) -> Outcome<()> {
+    names::container(&endpoint.container_id)
+        .and_then(|()| names::interface(&endpoint.interface))
+        .map_err(|error| error.report(""))
 }
 
 fn word(command: Command) -> &'static str {

@@ -58,6 +58,9 @@ pub(crate) fn configure(pod: &Pod, name: &IfName, result: &CniResult) -> Outcome
 
 /// A route in the kernel's words. Without attributes it has the marks the reference plugins leave.
 fn route(wanted: &Wanted, gateway: Option<IpAddr>, link: LinkIndex) -> Route {
+    if wanted.advmss != 0 {
+        tracing::warn!(destination = %wanted.dst, "a route's advmss is left to the kernel");
+    }
     let mut route = Route::dev(wanted.dst, link);
     route.gateway = gateway;
     route.scope = wanted.scope.map_or(Scope::Global, Scope::from);

@@ -1,6 +1,4 @@
 //! host-local: addresses out of ranges, recorded on the host.
-//!
-//! Only read: we hand out no such addresses, but networks that use it exist.
 
 use std::net::IpAddr;
 
@@ -157,7 +155,14 @@ impl LocalRange {
             v4 @ IpAddr::V4(_) => predecessor(v4).unwrap_or(v4),
             v6 @ IpAddr::V6(_) => v6,
         };
-        let gateway = inside(&section.gateway).map_err(|why| format!("gateway {why}"))?;
+        // A gateway may be outside, such as a link-local one; it only must be of the family.
+        let gateway = match section.gateway.as_str() {
+            "" => None,
+            text => match text.parse::<IpAddr>() {
+                Ok(address) if address.is_ipv4() == subnet.addr().is_ipv4() => Some(address),
+                _ => return Err(format!("invalid gateway {text:?}")),
+            },
+        };
         let start = inside(&section.range_start)?.unwrap_or(first);
         let end = inside(&section.range_end)?.unwrap_or(last);
         let bounds = Range::new(start, end)
