@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::support::pod;
 
+/// What is answered to a request, in order; the last one again and again.
+type Answers = BTreeMap<String, Vec<(u16, Value)>>;
 type Seen = Arc<Mutex<Vec<(String, String, Value)>>>;
 
 /// A server that notes requests (method and path, kind of content, body) and answers with the
@@ -20,7 +22,7 @@ type Seen = Arc<Mutex<Vec<(String, String, Value)>>>;
 struct Api {
     runtime: tokio::runtime::Runtime,
     seen: Seen,
-    answers: Arc<Mutex<BTreeMap<String, Vec<(u16, Value)>>>>,
+    answers: Arc<Mutex<Answers>>,
     directory: tempfile::TempDir,
 }
 
@@ -41,28 +43,33 @@ impl Api {
             while let Ok((stream, _)) = listener.accept().await {
                 let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
                 tokio::spawn(async move {
-                    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                        let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
-                        async move {
-                            let key = format!("{} {}", request.method(), request.uri());
-                            let kind = request.headers().get("content-type");
-                            let kind = kind.map_or("", |k| k.to_str().unwrap()).to_owned();
-                            let body = request.into_body().collect().await.unwrap().to_bytes();
-                            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                            seen.lock().unwrap().push((key.clone(), kind, body));
-                            let next = answers.lock().unwrap().get_mut(&key).and_then(|list| {
-                                if list.len() > 1 { Some(list.remove(0)) } else { list.first().cloned() }
-                            });
-                            let (code, body) = next.unwrap_or((404, status(404)));
-                            if code == 0 {
-                                tokio::time::sleep(Duration::from_secs(60)).await;
+                    let service =
+                        service_fn(move |request: http::Request<hyper::body::Incoming>| {
+                            let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
+                            async move {
+                                let key = format!("{} {}", request.method(), request.uri());
+                                let kind = request.headers().get("content-type");
+                                let kind = kind.map_or("", |k| k.to_str().unwrap()).to_owned();
+                                let body = request.into_body().collect().await.unwrap().to_bytes();
+                                let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                                seen.lock().unwrap().push((key.clone(), kind, body));
+                                let next = answers.lock().unwrap().get_mut(&key).and_then(|list| {
+                                    if list.len() > 1 {
+                                        Some(list.remove(0))
+                                    } else {
+                                        list.first().cloned()
+                                    }
+                                });
+                                let (code, body) = next.unwrap_or((404, status(404)));
+                                if code == 0 {
+                                    tokio::time::sleep(Duration::from_mins(1)).await;
+                                }
+                                let response = http::Response::builder().status(code.max(200));
+                                response
+                                    .header("content-type", "application/json")
+                                    .body(Full::new(bytes::Bytes::from(body.to_string())))
                             }
-                            let response = http::Response::builder().status(code.max(200));
-                            response
-                                .header("content-type", "application/json")
-                                .body(Full::new(bytes::Bytes::from(body.to_string())))
-                        }
-                    });
+                        });
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
                         .await;
@@ -89,10 +96,13 @@ impl Api {
 }
 
 fn status(code: u16) -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "no", "code": code})
+    let reason = if code == 404 { "NotFound" } else { "no" };
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no",
+        "reason": reason, "code": code})
 }
 
-const POOL: &str = "/apis/whereabouts.cni.cncf.io/v1alpha1/namespaces/kube-system/ippools/10.0.0.0-24";
+const POOL: &str =
+    "/apis/whereabouts.cni.cncf.io/v1alpha1/namespaces/kube-system/ippools/10.0.0.0-24";
 const RESERVATIONS: &str =
     "/apis/whereabouts.cni.cncf.io/v1alpha1/namespaces/kube-system/overlappingrangeipreservations";
 
@@ -131,9 +141,13 @@ fn answers_mean_what_they_say() {
     let api = Api::new();
     let objects = api.objects();
     let patch = [Operation::Remove { path: "/spec/allocations/1".into() }];
-    let cases = [(422, "conflict"), (409, "conflict"), (403, "refused"), (500, "away"), (429, "away")];
+    let cases =
+        [(422, "conflict"), (409, "conflict"), (403, "refused"), (500, "away"), (429, "away")];
     for (code, expected) in cases {
-        api.answer(&format!("PATCH {POOL}?&fieldManager=landbridge-attach"), &[(code, status(code))]);
+        api.answer(
+            &format!("PATCH {POOL}?&fieldManager=landbridge-attach"),
+            &[(code, status(code))],
+        );
         let error = objects.patch_pool("10.0.0.0-24", &patch).unwrap_err();
         let found = match error {
             ObjectError::Conflict(_) => "conflict",
@@ -210,14 +224,21 @@ fn the_status_goes_to_the_pod_it_is_about() {
 fn events_are_sent_without_waiting() {
     let api = Api::new();
     let objects = api.objects();
-    let event = |message: &str| Event { is_warning: true, reason: "NoNetworkFound", message: message.into() };
+    let event = |message: &str| Event {
+        is_warning: true,
+        reason: "NoNetworkFound",
+        message: message.into(),
+    };
     objects.tell(&pod("n/p", ""), vec![event("a"), event("b")]);
     objects.finish(Duration::from_secs(10));
     let seen = api.seen();
     assert_eq!(seen.len(), 2);
     assert!(seen[0].0.starts_with("POST /api/v1/namespaces/n/events"), "{}", seen[0].0);
     let body = &seen[0].2;
-    assert_eq!((&body["reason"], &body["type"], &body["message"]), (&json!("NoNetworkFound"), &json!("Warning"), &json!("a")));
+    assert_eq!(
+        (&body["reason"], &body["type"], &body["message"]),
+        (&json!("NoNetworkFound"), &json!("Warning"), &json!("a"))
+    );
     assert_eq!(body["involvedObject"]["uid"], "uid-p");
     assert_ne!(body["metadata"]["name"], seen[1].2["metadata"]["name"]);
 }

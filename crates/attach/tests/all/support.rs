@@ -231,7 +231,6 @@ pub struct Node {
     pub fake: Arc<FakeObjects>,
     pub networks: Arc<FakeNetworks>,
     pub sandboxes: Arc<FakeSandboxes>,
-    pub ipams: Arc<Ipams>,
     pub attacher: Attacher,
     pub directory: TempDir,
 }
@@ -256,7 +255,7 @@ impl Node {
         let releases = Releases::new(directory.path().join("releases"));
         let ipams = Arc::new(Ipams::new(objects, releases));
         let networks = Arc::new(FakeNetworks::default());
-        *networks.ipams.lock().unwrap() = Some(Arc::clone(&ipams));
+        *networks.ipams.lock().unwrap() = Some(ipams);
         let sandboxes = Arc::new(FakeSandboxes::default());
         let attacher = Attacher::new(
             Arc::clone(objects),
@@ -264,7 +263,7 @@ impl Node {
             Arc::clone(&sandboxes) as Arc<dyn Sandboxes>,
         )
         .with_readiness(Duration::from_millis(300));
-        Self { fake: Arc::clone(fake), networks, sandboxes, ipams, attacher, directory }
+        Self { fake: Arc::clone(fake), networks, sandboxes, attacher, directory }
     }
 
     pub fn cni_dir(&self) -> PathBuf {

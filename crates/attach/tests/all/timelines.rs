@@ -117,21 +117,18 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
                 let crashed = fake.state().is_away;
                 heal(&fake);
                 containers.entry(*pod).or_default().push(container.clone());
-                match outcome {
-                    Ok(result) => {
-                        let given = ips(&result);
-                        if let Some((_, before)) = held.get(pod) {
-                            prop_assert_eq!(&given, before, "p{} lost its address", pod);
-                        }
-                        tell(&fake, &podref, &given);
-                        held.insert(*pod, (container, given));
+                if let Ok(result) = outcome {
+                    let given = ips(&result);
+                    if let Some((_, before)) = held.get(pod) {
+                        prop_assert_eq!(&given, before, "p{} lost its address", pod);
                     }
+                    tell(&fake, &podref, &given);
+                    held.insert(*pod, (container, given));
+                } else {
                     // It may have been handed over already, or given back: the container that had
                     // it is gone in any case once a new sandbox is made.
-                    Err(_) => {
-                        held.remove(pod);
-                        tell(&fake, &podref, &[]);
-                    }
+                    held.remove(pod);
+                    tell(&fake, &podref, &[]);
                 }
                 if crashed {
                     // The process is gone with all it knew, also what it had queued.

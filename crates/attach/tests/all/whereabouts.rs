@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use landbridge_attach::objects::Reserved;
 use landbridge_attach::objects::fake::Fault;
-use landbridge_attach::objects::{Objects, Reserved};
 use landbridge_attach::releases::Releases;
 use landbridge_attach::whereabouts::{Limits, Whereabouts};
 use landbridge_cni::Code;
