@@ -81,6 +81,21 @@ fn a_late_del_of_the_old_container_frees_nothing_of_the_new_one() {
     assert_eq!(fake.state().reservations.len(), 1);
 }
 
+#[test]
+fn a_late_del_on_a_node_that_knows_only_the_old_container_takes_nothing_either() {
+    let (fake, objects) = cluster();
+    let (here, _directory) = whereabouts(&objects);
+    let (there, _other) = whereabouts(&objects);
+    add(&here, &seed(), "old", "n/p-0", "net1");
+    assert_eq!(add(&there, &seed(), "new", "n/p-0", "net1"), "172.17.0.30/24");
+    // What this node last saw of the pool is that the old container holds the address.
+    del(&here, &seed(), "old", "n/p-0", "net1");
+    let state = fake.state();
+    assert_eq!(state.pools["172.17.0.0-24"].spec.allocations["30"].id, "new");
+    let reserved = state.reservations.get("172.17.0.30").map(|r| r.spec.containerid.clone());
+    assert_eq!(reserved.as_deref(), Some("new"));
+}
+
 /// Edge case 11.
 #[test]
 fn two_networks_of_one_range_share_one_pool() {
