@@ -187,19 +187,14 @@ impl IPSets {
     fn release_or_queue(&self, settings: &Settings) {
         let names = settings.names();
         let (namespace, container_id) = (&settings.namespace, &settings.container_id);
-        let end = Instant::now() + DEL;
-        let Err(error) = self.release(namespace, &names, container_id, end) else { return };
         let release = Release::IPSets {
             namespace: namespace.clone(),
-            names,
+            names: names.clone(),
             container_id: container_id.clone(),
         };
-        match self.releases.put(&release) {
-            Ok(path) => tracing::warn!(%error, queued = %path.display(),
-                pod = settings.podref, "an address is released later"),
-            Err(io) => tracing::error!(%error, %io, pod = settings.podref,
-                "an address could be neither released nor queued; reconcile will find it"),
-        }
+        self.releases.make_or_put(&release, || {
+            self.release(namespace, &names, container_id, Instant::now() + DEL)
+        });
     }
 
     fn addresses(&self, settings: &Settings, end: Instant) -> Result<CniResult, CniError> {

@@ -10,7 +10,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use landbridge_cni::{CniError, Code};
 use serde::{Deserialize, Serialize};
 
 use crate::whereabouts::Holder;
@@ -56,16 +59,44 @@ pub enum Release {
     },
 }
 
+/// How long nobody is asked after a release could not be made.
+const PAUSE: Duration = Duration::from_secs(5);
+
 /// The directory they are in.
 #[derive(Clone, Debug)]
 pub struct Releases {
     directory: PathBuf,
+    /// Until when releases are written down at once. A cluster that does not answer costs a DEL
+    /// seconds; the next DELs of a node that is being emptied need not find that out again.
+    pause: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Releases {
     /// The directory is made when something is written.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), pause: Arc::default() }
+    }
+
+    /// Frees with `make`, or writes it down. Never fails: what can be neither done nor written is
+    /// told, and found by the collection of orphans.
+    pub fn make_or_put(&self, release: &Release, make: impl FnOnce() -> Result<(), CniError>) {
+        let now = Instant::now();
+        let pause = |until| *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        let until = *self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = if until.is_some_and(|until| now < until) {
+            CniError::new(Code::TRY_AGAIN, "the cluster did not answer a moment ago")
+        } else {
+            match make() {
+                Ok(()) => return pause(None),
+                Err(error) => error,
+            }
+        };
+        pause(Some(until.filter(|until| now < *until).unwrap_or_else(|| Instant::now() + PAUSE)));
+        match self.put(release) {
+            Ok(path) => tracing::warn!(%error, queued = %path.display(), "released later"),
+            Err(io) => tracing::error!(%error, %io, ?release,
+                "an address could be neither released nor queued; reconcile will find it"),
+        }
     }
 
     /// Writes one down. The same one twice is one.
@@ -198,6 +229,20 @@ mod tests {
         let left = releases.retry(|r| if *r == release("c1") { Ok(()) } else { Err("away") });
         assert_eq!(left.unwrap(), 1);
         assert_eq!(releases.all().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_is_asked_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let releases = Releases::new(directory.path());
+        let asked = std::cell::Cell::new(0);
+        for container in ["c1", "c2", "c3"] {
+            releases.clone().make_or_put(&release(container), || {
+                asked.set(asked.get() + 1);
+                Err(CniError::new(Code::TRY_AGAIN, "away"))
+            });
+        }
+        assert_eq!((asked.get(), releases.all().unwrap().len()), (1, 3));
     }
 
     #[test]

@@ -49,6 +49,22 @@ pub struct Whereabouts {
     pools: Pools,
     releases: Releases,
     flat_files: Vec<PathBuf>,
+    limits: Limits,
+}
+
+/// How long calls may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// ADD; kubelet gives up somewhat later.
+    pub add: Duration,
+    /// DEL, which is written down after that.
+    pub del: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { add: ADD, del: DEL }
+    }
 }
 
 /// What a call asks for.
@@ -79,7 +95,8 @@ impl Whereabouts {
             "/host/etc/cni/net.d/whereabouts.d/whereabouts.conf",
         ];
         let pools = Pools::new(Arc::clone(&objects));
-        Self { objects, pools, releases, flat_files: flat_files.map(PathBuf::from).to_vec() }
+        let flat_files = flat_files.map(PathBuf::from).to_vec();
+        Self { objects, pools, releases, flat_files, limits: Limits::default() }
     }
 
     /// Looks for the flat configuration file elsewhere.
@@ -89,9 +106,16 @@ impl Whereabouts {
         self
     }
 
+    /// Lets calls take another time.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Gives one address out of each range.
     pub fn add(&self, input: &Input, environment: &Environment) -> Result<CniResult, CniError> {
-        let end = Instant::now() + ADD;
+        let end = Instant::now() + self.limits.add;
         let settings = self.settings(input, environment, true)?;
         let wanted = requested::by_range(&settings.wanted, &settings.ipam.ranges)
             .map_err(|error| error.report(""))?;
@@ -189,22 +213,17 @@ impl Whereabouts {
         let ipam = &settings.ipam;
         let pools: Vec<String> =
             ipam.ranges.iter().map(|range| pool_name(&ipam.network_name, range.range)).collect();
-        let (network_name, overlapping) = (&ipam.network_name, ipam.enable_overlapping_ranges);
-        let end = Instant::now() + DEL;
-        let done = self.release(&pools, network_name, overlapping, &settings.holder, end);
-        let Err(error) = done else { return };
         let release = Release::Whereabouts {
-            pools,
-            network_name: network_name.clone(),
-            overlapping,
+            pools: pools.clone(),
+            network_name: ipam.network_name.clone(),
+            overlapping: ipam.enable_overlapping_ranges,
             holder: settings.holder.clone(),
         };
-        match self.releases.put(&release) {
-            Ok(path) => tracing::warn!(%error, queued = %path.display(),
-                pod = settings.holder.podref, "an address is released later"),
-            Err(io) => tracing::error!(%error, %io, pod = settings.holder.podref,
-                "an address could be neither released nor queued; reconcile will find it"),
-        }
+        self.releases.make_or_put(&release, || {
+            let end = Instant::now() + self.limits.del;
+            let (name, overlapping) = (&ipam.network_name, ipam.enable_overlapping_ranges);
+            self.release(&pools, name, overlapping, &settings.holder, end)
+        });
     }
 
     fn release_one(

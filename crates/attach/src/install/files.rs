@@ -152,7 +152,7 @@ pub fn remove(path: &Path) -> Result<bool, InstallError> {
 /// Removes a directory of ours, unless something saved is still in it.
 pub fn remove_tree(path: &Path) -> Result<bool, InstallError> {
     let saved = path.join("saved");
-    let left = fs::read_dir(&saved).map(|mut entries| entries.next().is_some()).unwrap_or(false);
+    let left = fs::read_dir(&saved).is_ok_and(|mut entries| entries.next().is_some());
     if left || !path.exists() {
         return Ok(false);
     }

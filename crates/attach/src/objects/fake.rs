@@ -58,6 +58,8 @@ pub struct State {
     pub faults: Vec<(&'static str, Fault)>,
     /// Whether nothing is answered at all.
     pub is_away: bool,
+    /// After how many calls nothing is answered any more.
+    pub calls_left: Option<usize>,
     /// How IPSets are answered.
     pub answer: Option<Answer>,
     version: u64,
@@ -103,6 +105,11 @@ impl FakeObjects {
         let fault = {
             let mut state = self.state();
             state.calls.push(name);
+            match &mut state.calls_left {
+                Some(0) => state.is_away = true,
+                Some(left) => *left -= 1,
+                None => {}
+            }
             if state.is_away {
                 return Err(away());
             }
