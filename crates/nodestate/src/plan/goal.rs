@@ -174,7 +174,7 @@ impl<'a> Making<'a> {
             let limits = matches!(link.kind, Kind::Vlan { .. } | Kind::Macvlan { .. });
             let base = link.kind.parent().filter(|_| limits).cloned();
             let Some(base) = base else { continue };
-            let room = self.goal.interfaces.get(&base).map_or(0, |base| base.mtu);
+            let room = self.size(&base);
             let wish = self.desired.wish(&name).filter(|wish| wish.presence == Presence::Up);
             if let Some((wish, mtu)) = wish.and_then(|wish| Some((wish, wish.mtu?)))
                 && room != 0
@@ -191,6 +191,20 @@ impl<'a> Making<'a> {
             }
         }
         Ok(())
+    }
+
+    /// How large a link will be; a new one is as large as the kernel makes it, and a bridge follows
+    /// its smallest port. Nothing is 0.
+    fn size(&self, name: &IfName) -> u32 {
+        let Some(link) = self.goal.interfaces.get(name) else { return 0 };
+        match link.kind {
+            _ if link.mtu != 0 => link.mtu,
+            Kind::Bridge(_) => {
+                let ports = self.goal.ports(name).filter_map(|port| self.goal.interfaces.get(port));
+                ports.map(|port| port.mtu).filter(|mtu| *mtu != 0).min().unwrap_or(1500)
+            }
+            _ => 1500,
+        }
     }
 
     /// A VLAN cannot go up on a base that is down, and a port that is down carries nothing.
