@@ -1,6 +1,7 @@
 //! A node in a namespace with NICs into a switch, and VLANs as wires where the kernel has none.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -137,16 +138,42 @@ impl Lab {
         panic!("it does not come to rest: {last:?}");
     }
 
+    /// Everything as shown, but for what comes by itself.
+    pub fn shown_all(&self) -> Value {
+        let mut all = self.node.show().unwrap();
+        for link in all["interfaces"].as_array_mut().unwrap() {
+            if let Some(list) = link["ipv6"].get_mut("address") {
+                list.as_array_mut()
+                    .unwrap()
+                    .retain(|address| !text(&address["ip"]).starts_with("fe80"));
+            }
+        }
+        let running = all["routes"]["running"].as_array_mut().unwrap();
+        running.retain(|route| !text(&route["destination"]).starts_with("fe80"));
+        all
+    }
+
     fn now(&self) -> Checkpoint {
         let mut all = self.net.checkpoint().unwrap();
         for link in &mut all.links {
             link.index.0 = 0;
         }
+        // These come and go with a carrier, at times of their own.
+        all.addresses.retain(|address| !is_link_local(address.net.addr()));
+        all.routes.retain(|route| !is_link_local(route.destination.addr()));
         all.links.sort_by(|one, other| one.name.cmp(&other.name));
         all.addresses.sort_by_key(|address| format!("{address:?}"));
         all.routes.sort_by_key(|route| format!("{route:?}"));
         all
     }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
 pub fn state(yaml: &str) -> Value {

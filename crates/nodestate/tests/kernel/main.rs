@@ -6,9 +6,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // all of this is test code
 
+mod chaos;
 mod faults;
 mod harness;
 mod ip;
 mod kinds;
 mod remembered;
 mod seeds;
+#[path = "../plans/wishes.rs"]
+mod wishes;
