@@ -48,7 +48,7 @@ fn a_list_of_addresses_replaces() {
 fn ipv6_goes_off_and_on() {
     let Some(lab) = Lab::new() else { return };
     lab.apply(
-        "interfaces: [{name: enp6s0, type: ethernet, ipv6: {enabled: true, autoconf: false, forwarding: true,
+        "interfaces: [{name: enp6s0, type: ethernet, ipv6: {enabled: true, autoconf: false,
           address: [{ip: 'fd00::1', prefix-length: 64}, {ip: 'fd00::2', prefix-length: 64}]}}]",
     );
     assert_eq!(addresses(&lab, "enp6s0", "ipv6").len(), 2);

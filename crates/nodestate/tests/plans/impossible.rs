@@ -213,6 +213,10 @@ const TABLE: &[(&str, &str)] = &[
         "interfaces: [{name: enp6s0, ipv6: {token: '::1'}}]",
         "interfaces[0] (enp6s0).ipv6.token: this key of nmstate is not supported without NetworkManager: remove it, or run NetworkManager and nmstate on the node",
     ),
+    (
+        "interfaces: [{name: enp6s0, ipv6: {forwarding: true}}]",
+        "interfaces[0] (enp6s0).ipv6.forwarding: nmstate knows it for ipv4 only: the kernel forwards IPv6 on all links or none",
+    ),
     // Routes, rules, names
     (
         "routes: {config: [{destination: 10.0.0.0/8}]}",
@@ -314,4 +318,19 @@ fn these_are_possible() {
             plan(&yaml(wanted), &worker(), ALL).unwrap_or_else(|fault| panic!("{wanted}: {fault}"));
         assert_eq!(found.to_string(), text, "{wanted}");
     }
+}
+
+#[test]
+fn a_port_needs_its_base() {
+    let vlan = "interfaces: [{name: v, type: vlan, vlan: {base-iface: enp6s0, id: 3}}]";
+    let now = crate::model::reached(&yaml(vlan), &worker(), ALL);
+    let wanted = "interfaces: [{name: b, type: linux-bridge, bridge: {port: [{name: v}]}}, {name: enp6s0, state: down}]";
+    let fault = plan(&yaml(wanted), &now, ALL).unwrap_err();
+    assert_eq!(fault.to_string(), "interfaces[0] (b): enp6s0, which it needs, is to be down");
+    // Alone, it takes the VLAN down with it.
+    let found = plan(&yaml("interfaces: [{name: enp6s0, state: down}]"), &now, ALL).unwrap();
+    assert_eq!(
+        found.to_string(),
+        "~ enp6s0: down\n~ v: down\nnote: v goes down with enp6s0, on which it stands\n"
+    );
 }

@@ -103,16 +103,24 @@ impl Kernel {
                 }
                 self.link(link)?.up = true;
             }
-            Step::Down { link } => {
-                self.link(link)?;
-                self.shake(link);
-                self.link(link)?.up = false;
-            }
+            Step::Down { link } => self.down(link)?,
             Step::DeleteAddress { link, net } => self.delete_address(link, *net)?,
             Step::AddAddress { link, net } => self.add_address(link, *net)?,
             Step::Resolver(resolver) => self.state.resolver = resolver.clone(),
             Step::Hostname(name) => self.state.hostname.running.clone_from(name),
             Step::HostnameFile(name) => self.state.hostname.config.clone_from(name),
+        }
+        Ok(())
+    }
+
+    fn down(&mut self, name: &IfName) -> Result<(), String> {
+        self.shake(name);
+        self.link(name)?.up = false;
+        let above =
+            |link: &Interface| matches!(&link.kind, Kind::Vlan { base, .. } if base == name);
+        let vlans = self.state.interfaces.iter().filter(|(_, link)| above(link));
+        for vlan in vlans.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            self.down(&vlan)?;
         }
         Ok(())
     }
@@ -243,7 +251,6 @@ impl Kernel {
         let link = self.link(name)?;
         match setting {
             Setting::Ipv4Forwarding => link.ipv4.forwarding = value != 0,
-            Setting::Ipv6Forwarding => link.ipv6.forwarding = value != 0,
             Setting::AcceptRa => link.ipv6.accept_ra = value,
             Setting::Ipv6Off => {
                 link.ipv6.enabled = value == 0;
@@ -373,7 +380,6 @@ pub fn assert_alike(found: &State, wanted: &State, plan: &str) {
                 link.controller.clone(),
                 link.ipv4.forwarding,
                 link.ipv6.enabled,
-                link.ipv6.forwarding,
                 link.ipv6.accept_ra,
             )
         };

@@ -32,7 +32,7 @@ fn walk(wishes: &[Value], can: landbridge_nodestate::plan::Abilities) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_plan_reaches_its_goal(wishes in proptest::collection::vec(wish(), 1..8), few: bool) {

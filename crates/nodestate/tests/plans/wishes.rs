@@ -163,13 +163,8 @@ fn ipv6() -> impl Strategy<Value = Value> {
     let address = (0_u8..2, 1_u8..4).prop_map(|(net, host)| format!("fd00:{net}::{host}"));
     let list = proptest::option::of(proptest::collection::btree_set(address, 0..4));
     let rare = |on| proptest::option::weighted(on, any::<bool>());
-    (any::<bool>(), list, rare(0.2), rare(0.1)).prop_map(|(enabled, list, autoconf, forwarding)| {
-        ip(
-            enabled,
-            list,
-            64,
-            &[("autoconf", autoconf.filter(|_| enabled)), ("forwarding", forwarding)],
-        )
+    (any::<bool>(), list, rare(0.2)).prop_map(|(enabled, list, autoconf)| {
+        ip(enabled, list, 64, &[("autoconf", autoconf.filter(|_| enabled))])
     })
 }
 
