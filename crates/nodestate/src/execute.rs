@@ -165,7 +165,6 @@ impl Hands<'_> {
             Setting::Ipv6Off => Sysctl::disable_ipv6(conf),
             Setting::AcceptRa => Sysctl::accept_ra(conf),
             Setting::Ipv4Forwarding => Sysctl::ipv4(conf, "forwarding")?,
-            Setting::Ipv6Forwarding => Sysctl::ipv6(conf, "forwarding")?,
         };
         Sysctls::of(self.net.namespace()).write(&name, value)
     }

@@ -88,7 +88,6 @@ fn interface(state: &State, name: &IfName, link: &Interface) -> Value {
         ipv6.insert("dhcp".into(), dhcp6.into());
         ipv6.insert("autoconf".into(), (link.ipv6.accept_ra != 0).into());
         ipv6.insert("address".into(), addresses(&link.ipv6.addresses));
-        ipv6.insert("forwarding".into(), link.ipv6.forwarding.into());
     }
     map.insert("ipv6".into(), ipv6.into());
     if let Some((key, section)) = section(state, name, link) {

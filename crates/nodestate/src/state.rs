@@ -90,6 +90,7 @@ pub struct Ipv4 {
 pub struct Ipv6 {
     pub enabled: bool,
     pub addresses: Vec<IpAddress>,
+    /// Only shown by the kernel here: nmstate does not change it.
     pub forwarding: bool,
     /// Whether routers are believed: 0 no, 1 yes, 2 also while forwarding.
     pub accept_ra: u8,

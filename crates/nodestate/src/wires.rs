@@ -48,8 +48,10 @@ pub struct Kernel;
 impl Wires for Kernel {
     fn make_vlan(&self, net: &Handle, vlan: &VlanLink) -> Result<(), WireError> {
         let kind = LinkKind::Vlan(Vlan { id: vlan.id, protocol: vlan.protocol });
-        let mut link = NewLink::new(vlan.name.clone(), kind).on(net.index(&vlan.base)?);
-        link.mtu = vlan.mtu;
+        let base = net.expect_link(&vlan.base)?;
+        let mut link = NewLink::new(vlan.name.clone(), kind).on(base.index);
+        // The base may be about to grow; until then the kernel takes no more.
+        link.mtu = vlan.mtu.map(|mtu| mtu.min(base.mtu));
         net.create_link(&link)?;
         Ok(())
     }

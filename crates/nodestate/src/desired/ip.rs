@@ -25,7 +25,6 @@ pub struct Ipv6Wish {
     pub dhcp: Option<bool>,
     pub autoconf: Option<bool>,
     pub auto: Auto,
-    pub forwarding: Option<bool>,
 }
 
 /// How far a DHCP server is believed.
@@ -75,8 +74,12 @@ impl Ipv6Wish {
             dhcp: fields.flag("dhcp")?,
             autoconf: fields.flag("autoconf")?,
             auto: auto(&mut fields)?,
-            forwarding: fields.flag("forwarding")?,
         };
+        if fields.flag("forwarding")?.is_some() {
+            let why =
+                "nmstate knows it for ipv4 only: the kernel forwards IPv6 on all links or none";
+            return Err(fields.fault("forwarding", why));
+        }
         off_is_off(&fields, wish.enabled, wish.dhcp == Some(true) || wish.autoconf == Some(true))?;
         fields.finish(&UNSUPPORTED)?;
         Ok(Some(wish))

@@ -39,7 +39,8 @@ pub(super) fn goal(
     making.ports()?;
     making.check_bases()?;
     making.sizes()?;
-    making.raise_what_is_below();
+    making.raise_what_is_below()?;
+    making.sink_what_is_above();
     making.drop_dhcp();
     routes::routes(desired, now, &mut making.goal, &mut making.notes)?;
     routes::rules(desired, &mut making.goal);
@@ -174,7 +175,7 @@ impl<'a> Making<'a> {
             let limits = matches!(link.kind, Kind::Vlan { .. } | Kind::Macvlan { .. });
             let base = link.kind.parent().filter(|_| limits).cloned();
             let Some(base) = base else { continue };
-            let room = self.goal.interfaces.get(&base).map_or(0, |base| base.mtu);
+            let room = self.size(&base);
             let wish = self.desired.wish(&name).filter(|wish| wish.presence == Presence::Up);
             if let Some((wish, mtu)) = wish.and_then(|wish| Some((wish, wish.mtu?)))
                 && room != 0
@@ -193,24 +194,70 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// A VLAN cannot go up on a base that is down, and a port that is down carries nothing.
-    fn raise_what_is_below(&mut self) {
-        let mut below: Vec<IfName> = Vec::new();
-        for wish in self.ups() {
-            let mut at = wish.name.clone();
+    /// How large a link will be; a new one is as large as the kernel makes it, and a bridge follows
+    /// its smallest port. Nothing is 0.
+    fn size(&self, name: &IfName) -> u32 {
+        let Some(link) = self.goal.interfaces.get(name) else { return 0 };
+        match link.kind {
+            _ if link.mtu != 0 => link.mtu,
+            Kind::Bridge(_) => {
+                let ports = self.goal.ports(name).filter_map(|port| self.goal.interfaces.get(port));
+                ports.map(|port| port.mtu).filter(|mtu| *mtu != 0).min().unwrap_or(1500)
+            }
+            _ => 1500,
+        }
+    }
+
+    /// What an interface stands on: its bases, its ports, and the bases of those.
+    fn below(&self, wish: &Wish) -> Vec<IfName> {
+        let mut below: Vec<IfName> = ports::named(wish).cloned().collect();
+        for start in std::iter::once(wish.name.clone()).chain(below.clone()) {
+            let mut at = start;
             while let Some(base) = self.goal.interfaces.get(&at).and_then(|link| link.kind.parent())
             {
                 below.push(base.clone());
                 at = base.clone();
             }
-            below.extend(ports::named(wish).cloned());
         }
-        for name in below {
-            if let Some(link) = self.goal.interfaces.get_mut(&name)
-                && !link.up
-            {
-                link.up = true;
-                self.notes.push(format!("{name} is switched on, because others need it"));
+        below
+    }
+
+    /// A VLAN cannot go up on a base that is down, and a port that is down carries nothing.
+    fn raise_what_is_below(&mut self) -> Result<(), Fault> {
+        for wish in self.ups() {
+            for name in self.below(wish) {
+                let down = self.desired.wish(&name).is_some_and(|below| {
+                    matches!(below.presence, Presence::Down | Presence::Absent)
+                });
+                if down {
+                    let why = format!("{name}, which it needs, is to be down");
+                    return Err(Fault::new(&wish.place, why));
+                }
+                if let Some(link) = self.goal.interfaces.get_mut(&name)
+                    && !link.up
+                {
+                    link.up = true;
+                    self.notes.push(format!("{name} is switched on, because others need it"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A VLAN goes down with its base, and the kernel forgets its IPv6 addresses.
+    fn sink_what_is_above(&mut self) {
+        let order: Vec<IfName> = self.goal.lower_first().into_iter().cloned().collect();
+        for name in order {
+            let Some(link) = self.goal.interfaces.get(&name) else { continue };
+            let Kind::Vlan { base, .. } = &link.kind else { continue };
+            let base = base.clone();
+            if !link.up || self.goal.interfaces.get(&base).is_none_or(|base| base.up) {
+                continue;
+            }
+            if let Some(link) = self.goal.interfaces.get_mut(&name) {
+                link.up = false;
+                link.ipv6.addresses.retain(|address| address.automatic);
+                self.notes.push(format!("{name} goes down with {base}, on which it stands"));
             }
         }
     }

@@ -137,7 +137,6 @@ fn settings(
     let values = |link: &Interface| {
         [
             (Setting::Ipv4Forwarding, u8::from(link.ipv4.forwarding)),
-            (Setting::Ipv6Forwarding, u8::from(link.ipv6.forwarding)),
             (Setting::AcceptRa, link.ipv6.accept_ra),
             (Setting::Ipv6Off, u8::from(!link.ipv6.enabled)),
         ]

@@ -103,7 +103,6 @@ pub enum Setting {
     Ipv6Off,
     AcceptRa,
     Ipv4Forwarding,
-    Ipv6Forwarding,
 }
 
 impl Step {
@@ -202,7 +201,6 @@ impl Setting {
             Self::Ipv6Off => format!("ipv6 {}", on(u8::from(value == 0))),
             Self::AcceptRa => format!("ipv6 autoconf {}", on(value)),
             Self::Ipv4Forwarding => format!("ipv4 forwarding {}", on(value)),
-            Self::Ipv6Forwarding => format!("ipv6 forwarding {}", on(value)),
         }
     }
 }

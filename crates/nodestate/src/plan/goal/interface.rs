@@ -208,7 +208,6 @@ fn ipv6(wish: &Ipv6Wish, link: &mut Interface) {
     } else if let Some(nets) = &wish.addresses {
         link.ipv6.addresses = replaced(&link.ipv6.addresses, nets, &link.kind);
     }
-    link.ipv6.forwarding = wish.forwarding.unwrap_or(link.ipv6.forwarding);
     link.ipv6.accept_ra = match wish.autoconf {
         // A node that forwards believes routers only when told so twice.
         Some(true) if link.ipv6.accept_ra == 0 => 1 + u8::from(link.ipv6.forwarding),
