@@ -112,7 +112,8 @@ impl<L> Address<L> {
     }
 
     /// The same on a link named otherwise.
-    pub(crate) fn on<M>(&self, link: M) -> Address<M> {
+    #[must_use]
+    pub fn on<M>(&self, link: M) -> Address<M> {
         Address {
             link,
             net: self.net,

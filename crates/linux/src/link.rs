@@ -8,6 +8,8 @@ mod ensure;
 mod kind;
 mod ops;
 mod options;
+mod port;
+mod vlans;
 mod vxlan;
 
 use std::fmt;
@@ -18,6 +20,8 @@ pub use self::bond::{Bond, BondMode, HashPolicy, LacpRate};
 pub use self::bridge::Bridge;
 pub(crate) use self::decode::link as decode;
 pub use self::kind::{LinkKind, Macvlan, MacvlanMode, Vlan, VlanProtocol};
+pub use self::port::Port;
+pub use self::vlans::BridgeVlan;
 pub use self::vxlan::Vxlan;
 
 use crate::mac::MacAddr;
@@ -49,9 +53,13 @@ pub struct Link {
     pub up: bool,
     /// Whether something is at the other end.
     pub carrier: bool,
+    /// Whether it was told to take frames for everybody.
+    pub promiscuous: bool,
     pub state: OperState,
     /// The bridge, bond or VRF it belongs to.
     pub master: Option<LinkIndex>,
+    /// What it is like as a port of a bridge; nothing where it is none.
+    pub port: Option<Port>,
     /// The link it stands on (VLAN, macvlan, vxlan).
     pub parent: Option<Far>,
     /// The other end of a veth pair.
@@ -147,6 +155,7 @@ pub struct LinkChange {
     /// An empty text takes the alias away.
     pub alias: Option<String>,
     pub master: Option<Master>,
+    pub promiscuous: Option<bool>,
 }
 
 /// Where a link is to belong.

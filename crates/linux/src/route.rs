@@ -209,7 +209,7 @@ impl<L> Route<L> {
     }
 
     /// The same with links named otherwise; nothing where one has no other name.
-    pub(crate) fn map_links<M>(&self, name: impl Fn(&L) -> Option<M>) -> Option<Route<M>> {
+    pub fn map_links<M>(&self, name: impl Fn(&L) -> Option<M>) -> Option<Route<M>> {
         let mut multipath = Vec::with_capacity(self.multipath.len());
         for hop in &self.multipath {
             let link = name(&hop.link)?;

@@ -172,6 +172,15 @@ impl Sysctls {
         value.map(|text| text.trim_end().to_owned()).map_err(|source| failed("read", name, source))
     }
 
+    /// Many values with one visit to the namespace; nothing where a setting is not there, as for a
+    /// link that has gone meanwhile.
+    pub fn read_many(&self, names: &[Sysctl]) -> Result<Vec<Option<String>>> {
+        let read = |name: &Sysctl| std::fs::read_to_string(name.path()).ok();
+        let values = self.namespace.run(|| names.iter().map(read).collect::<Vec<_>>())?;
+        let trimmed = |text: String| text.trim_end().to_owned();
+        Ok(values.into_iter().map(|value| value.map(trimmed)).collect())
+    }
+
     /// Writes a value.
     pub fn write(&self, name: &Sysctl, value: impl fmt::Display) -> Result<()> {
         let value = value.to_string();

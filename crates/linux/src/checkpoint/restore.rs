@@ -214,6 +214,7 @@ impl Handle {
             up: change.up,
             alias: change.alias.as_ref().map(|(_, alias)| alias.clone().unwrap_or_default()),
             master,
+            promiscuous: None,
         };
         self.down_if_busy(link.index, || self.change_link(Select::Index(link.index), &rest))
     }

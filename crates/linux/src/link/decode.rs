@@ -4,7 +4,7 @@ use netlink_packet_route::link::{
     InfoData, InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State,
 };
 
-use super::{Far, Link, LinkIndex, LinkKind, OperState};
+use super::{Far, Link, LinkIndex, LinkKind, OperState, Port};
 use crate::mac::MacAddr;
 use crate::name::IfName;
 
@@ -22,8 +22,10 @@ pub(crate) fn link(message: &LinkMessage) -> Link {
         mac: None,
         up: flags.contains(LinkFlags::Up),
         carrier: flags.contains(LinkFlags::LowerUp),
+        promiscuous: flags.contains(LinkFlags::Promisc),
         state: OperState::Unknown,
         master: None,
+        port: None,
         parent: None,
         peer: None,
     };
@@ -42,6 +44,7 @@ pub(crate) fn link(message: &LinkMessage) -> Link {
                     match info {
                         LinkInfo::Kind(word) => kind = Some(word.clone()),
                         LinkInfo::Data(found) => data = Some(found),
+                        LinkInfo::PortData(found) => link.port = Port::decode(found),
                         _ => {}
                     }
                 }

@@ -84,6 +84,10 @@ pub(super) fn change(link: Select<'_>, change: &LinkChange) -> LinkMessage {
         message.header.change_mask = LinkFlags::Up;
         message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
     }
+    if let Some(on) = change.promiscuous {
+        message.header.change_mask |= LinkFlags::Promisc;
+        message.header.flags.set(LinkFlags::Promisc, on);
+    }
     let master = change.master.map(|master| match master {
         Master::None => 0,
         Master::Link(index) => index.0,

@@ -64,5 +64,6 @@ fn difference(found: &Link, wanted: &NewLink) -> LinkChange {
         up: (wanted.up && !found.up).then_some(true),
         alias: wanted.alias.clone().filter(|alias| Some(alias) != found.alias.as_ref()),
         master: wanted.master.filter(|master| Some(*master) != found.master).map(Master::Link),
+        promiscuous: None,
     }
 }

@@ -88,7 +88,7 @@ impl LinkKind {
     }
 
     /// Whether a link of this kind can be turned into the other one by changing options.
-    pub(crate) fn turns_into(&self, wanted: &Self) -> bool {
+    pub fn turns_into(&self, wanted: &Self) -> bool {
         match (self, wanted) {
             (Self::Vlan(here), Self::Vlan(wanted)) => here == wanted,
             (Self::Vrf { table: here }, Self::Vrf { table: wanted }) => here == wanted,
@@ -103,7 +103,7 @@ impl LinkKind {
     }
 
     /// What of the wish is not so here, or nothing.
-    pub(crate) fn missing(&self, wanted: &Self) -> Option<Self> {
+    pub fn missing(&self, wanted: &Self) -> Option<Self> {
         match (self, wanted) {
             (Self::Bridge(here), Self::Bridge(wanted)) => here.missing(wanted).map(Self::Bridge),
             (Self::Bond(here), Self::Bond(wanted)) => here.missing(wanted).map(Self::Bond),

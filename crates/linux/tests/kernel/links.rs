@@ -1,11 +1,11 @@
 //! Links of every kind.
 
 use landbridge_linux::link::{
-    Bond, BondMode, Bridge, Far, LacpRate, Macvlan, MacvlanMode, OperState, Vlan, VlanProtocol,
-    Vxlan,
+    Bond, BondMode, Bridge, BridgeVlan, Far, LacpRate, Macvlan, MacvlanMode, OperState, Port, Vlan,
+    VlanProtocol, Vxlan,
 };
 use landbridge_linux::probe::Feature;
-use landbridge_linux::{Ensured, Error, LinkKind, MacAddr, NewLink};
+use landbridge_linux::{Ensured, Error, LinkChange, LinkKind, MacAddr, NewLink};
 
 use crate::harness::{Node, has, name, wire};
 
@@ -273,4 +273,43 @@ fn refusals_say_what_and_where() {
         assert!(error.starts_with("cannot create vlan link br0.20 on br0: "), "{error}");
         assert!(error.ends_with("(this kernel has no 8021q: modprobe 8021q)"), "{error}");
     }
+}
+
+#[test]
+fn a_port_has_options_and_a_link_may_listen_to_all() {
+    let Some(node) = Node::new() else { return };
+    let bridge = node.bridge("br0");
+    let (one, _) = node.pair("v0", "v1");
+    assert_eq!(one.port, None);
+    node.net.set_master(&one, Some(bridge.index)).unwrap();
+    let wanted = Port { hairpin: Some(true), cost: Some(7), priority: Some(9) };
+    node.net.change_port(&one, wanted).unwrap();
+    let only = Port { hairpin: Some(false), ..Port::default() };
+    node.net.change_port(&one, only).unwrap();
+    let found = node.net.expect_link(&one).unwrap().port;
+    assert_eq!(found, Some(Port { hairpin: Some(false), ..wanted }));
+    for on in [true, false] {
+        let change = LinkChange { promiscuous: Some(on), ..LinkChange::default() };
+        node.net.change_link(&one, &change).unwrap();
+        let link = node.net.expect_link(&one).unwrap();
+        assert_eq!((link.promiscuous, link.up), (on, true));
+    }
+}
+
+#[test]
+fn a_filtering_bridge_lets_chosen_vlans_through() {
+    let Some(node) = Node::new() else { return };
+    if !has(Feature::BridgeVlanFiltering) {
+        return;
+    }
+    let bridge = node.bridge("br0");
+    let on = LinkKind::Bridge(Bridge { vlan_filtering: Some(true), ..Bridge::default() });
+    node.net.change_options(&bridge, &on).unwrap();
+    let (port, _) = node.pair("v0", "v1");
+    node.net.set_master(&port, Some(bridge.index)).unwrap();
+    node.net.add_bridge_vlan(port.index, BridgeVlan::tagged(2, 4094)).unwrap();
+    node.net.delete_bridge_vlan(port.index, BridgeVlan::tagged(10, 20)).unwrap();
+    let found = &node.net.bridge_vlans().unwrap()[&port.index];
+    let wanted = [BridgeVlan::native(1), BridgeVlan::tagged(2, 9), BridgeVlan::tagged(21, 4094)];
+    assert_eq!(found, &wanted);
 }
