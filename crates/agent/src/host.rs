@@ -25,6 +25,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 pub use self::driver::{HostDuty, run};
+use crate::policy::settings::Settings;
 
 /// What a host has to be told, because no IPSet says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct HostSettings {
     pub nics: BTreeMap<String, String>,
     /// Name servers. None: the resolver is left as it is.
     pub nameservers: Vec<IpAddr>,
+    /// What must still work after a change.
+    pub probes: Settings,
     /// Where `host.json` is kept.
     pub state_dir: PathBuf,
 }

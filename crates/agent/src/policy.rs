@@ -17,7 +17,7 @@
 //! | [`render`], [`capture`] | what a policy wants of one node |
 //! | [`settings`] | what annotations on a policy change |
 //! | [`duplicates`] | one address on several nodes |
-//! | [`network`] | the network of the node, behind a trait |
+//! | [`network`], `node` | the network of the node, behind a trait |
 //! | [`seen`] | objects as far as they matter |
 //! | [`probes`] | what must still work after a change |
 //! | [`record`] | what was made true, on disk |
@@ -32,6 +32,7 @@ pub mod engine;
 pub mod events;
 pub mod limit;
 pub mod network;
+mod node;
 mod patch;
 pub mod probes;
 pub mod publish;

@@ -24,7 +24,6 @@ use crate::policy::NodeNetwork;
 use crate::policy::events::{Events, Said};
 use crate::policy::probes::{beforehand, here::Here};
 use crate::policy::record::{boot, load, save};
-use crate::policy::settings::Settings;
 
 /// After a failure, and twice as long after each further one.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -194,7 +193,8 @@ impl Host {
             None => Wanted::default(),
         };
         let boot = boot();
-        if wish == self.record.made.wanted && self.record.boot == boot {
+        let is_so = wish == self.record.made.wanted;
+        if is_so && (self.record.boot == boot || self.is_bare()) {
             return Ok(None);
         }
         let mut composed = compose(&wish, &self.record.made, &current)?;
@@ -228,8 +228,9 @@ impl Host {
             runtime: tokio::runtime::Handle::current(),
             network: network.clone(),
         };
+        let probes = self.duty.settings.probes.clone();
         let applied = spawn_blocking(move || {
-            let expected = beforehand(&Settings::default(), &[], &here);
+            let expected = beforehand(&probes, &[], &here);
             network.apply(&desired, &|| expected.check(&here))
         });
         let applied = applied.await.map_err(|error| format!("internal error: {error}"))?;

@@ -1,4 +1,4 @@
-//! Events, one object for each thing said: saying it again counts it up.
+//! Events, one object for each thing said: saying it again renews it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -44,7 +44,7 @@ impl Events {
         let name = event.metadata.name.clone().unwrap_or_default();
         let events: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
         let written = match events.create(&PostParams::default(), &event).await {
-            Err(Error::Api(status)) if status.code == 409 => count_up(&events, &name).await,
+            Err(Error::Api(status)) if status.code == 409 => renew(&events, &name).await,
             other => other.map(drop),
         };
         if let Err(error) = written {
@@ -82,8 +82,8 @@ impl Events {
     }
 }
 
-async fn count_up(events: &Api<Event>, name: &str) -> kube::Result<()> {
-    let count = events.get(name).await?.count.unwrap_or(1);
-    let patch = json!({"count": count.saturating_add(1), "lastTimestamp": Time(Timestamp::now())});
+/// A node may write Events but not read them, so nothing is counted.
+async fn renew(events: &Api<Event>, name: &str) -> kube::Result<()> {
+    let patch = json!({"lastTimestamp": Time(Timestamp::now())});
     events.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }

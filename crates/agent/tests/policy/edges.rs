@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use landbridge_agent::policy::ApplyError;
-use landbridge_agent::policy::engine::{Ended, Purpose, Step};
+use landbridge_agent::policy::engine::{Action, Ended, Engine, News, Purpose, Step};
 use landbridge_agent::policy::seen::{Enactment, Policy};
 use landbridge_api::foreign::nmstate::objects::PolicySpec;
+use landbridge_controllers::mirror::Told;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -25,6 +26,7 @@ struct Lab {
 
 type Outcome<'a> = &'a dyn Fn(&str, &Value) -> Result<(), ApplyError>;
 
+#[expect(clippy::unnecessary_wraps, reason = "one of several outcomes")]
 fn fine(_: &str, _: &Value) -> Result<(), ApplyError> {
     Ok(())
 }
@@ -472,12 +474,7 @@ fn drift_is_corrected_only_where_asked_for() {
     assert_eq!(lab.agents[0].engine.wake(), None, "nobody looks");
     let mut policy = lab.policy().clone();
     policy.annotations.insert("landbridge.dev/drift".into(), "correct".into());
-    let mut engine =
-        landbridge_agent::policy::engine::Engine::new("w0", lab.agents[0].engine.applied().clone());
-    let told = |news| news;
-    use landbridge_agent::policy::engine::{Action, News};
-    use landbridge_controllers::mirror::Told;
-    engine.tell(told(News::Node(Told::Restart)));
+    let mut engine = Engine::new("w0", lab.agents[0].engine.applied().clone());
     for news in [
         News::Node(Told::Listed(lab.server.nodes.objects["w0"].clone())),
         News::Node(Told::Complete),
@@ -489,7 +486,7 @@ fn drift_is_corrected_only_where_asked_for() {
     ] {
         engine.tell(news);
     }
-    let step = |engine: &mut landbridge_agent::policy::engine::Engine, now| {
+    let step = |engine: &mut Engine, now| {
         engine.act(now).into_iter().find_map(|action| match action {
             Action::Work(job) => Some(job),
             _ => None,

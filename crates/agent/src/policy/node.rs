@@ -1,0 +1,51 @@
+//! The network of this node by netlink: [`landbridge_nodestate::Node`] behind [`NodeNetwork`].
+
+use landbridge_nodestate::{Error, Node};
+use serde_json::Value;
+
+use super::network::{ApplyError, NodeNetwork};
+
+impl NodeNetwork for Node {
+    fn show(&self) -> Result<Value, String> {
+        Node::show(self).map_err(|error| told(&error))
+    }
+
+    fn apply(
+        &self,
+        desired: &Value,
+        probe: &dyn Fn() -> Result<(), String>,
+    ) -> Result<(), ApplyError> {
+        Node::apply(self, desired, probe).map(drop).map_err(|error| {
+            // What the desired state itself says wrong, no second try makes right.
+            let retry = !matches!(error, Error::Desired(_));
+            let text = match &error {
+                Error::RolledBack { cause, rolled_back } if rolled_back.left.is_empty() => {
+                    format!("rolling back desired state configuration: {cause}")
+                }
+                Error::RolledBack { .. } => {
+                    format!("rolling back desired state configuration: {error}")
+                }
+                other => told(other),
+            };
+            ApplyError { text, retry }
+        })
+    }
+
+    fn drift(&self, desired: &Value) -> Result<bool, String> {
+        self.plan(desired).map(|plan| !plan.is_empty()).map_err(|error| told(&error))
+    }
+}
+
+/// An error with what caused it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text
+}
