@@ -168,6 +168,7 @@ impl Server {
             None => Answer::Gone,
         };
         match verb {
+            Verb::Read(_) => self.get(kind, at).cloned().map_or(Answer::Gone, Answer::Now),
             Verb::Create(object) => {
                 let created = self.create(kind, object.clone());
                 created.map_or_else(|| lost(self), Answer::Now)
