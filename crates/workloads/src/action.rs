@@ -84,6 +84,9 @@ pub struct Action {
 /// How something is written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verb {
+    /// Only a look, after a write that may or may not have been done. The uid is of the object
+    /// that was to be written, if there was one.
+    Read(Option<String>),
     /// A new object.
     Create(Value),
     /// A merge patch; it names uid or resourceVersion, so it never hits another object.

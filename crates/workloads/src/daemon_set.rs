@@ -283,25 +283,21 @@ impl<'a> View<'a> {
         let set = self.set.metadata.name.as_deref().unwrap_or_default();
         let me = uid(&self.set.metadata);
         let seed = Hash::default().with(me).with(node).with(self.world.last_gone(me));
-        let name = self.free_name(set, seed);
-        let mut pod = template::pod(self.owner, &self.spec.template, &name);
+        let namespace = self.set.metadata.namespace.as_deref().unwrap_or_default();
+        let mut candidates = (0..100).map(|number: i32| {
+            let name = template::generated_name(set, seed.with(&number.to_string()));
+            Key::new(namespace, &name)
+        });
+        let Some(key) = candidates.find(|key| self.world.pod(key).is_none()) else { return };
+        let mut pod = template::pod(self.owner, &self.spec.template, &key.name);
         let mut spec = self.pod_spec.clone();
         bind_to(&mut spec, node);
         pod.spec = Some(spec);
         template::label(&mut pod.metadata.labels, REVISION, &self.hash);
         let generation = self.set.metadata.generation.unwrap_or(0).to_string();
         template::label(&mut pod.metadata.labels, GENERATION, &generation);
-        let notice = self.notice("SuccessfulCreate", format!("Created pod: {name}"));
-        let key = key_of(&pod.metadata);
+        let notice = self.notice("SuccessfulCreate", format!("Created pod: {}", key.name));
         decision.push(Kind::Pod, &key, Verb::Create(json!(pod))).notice = Some(notice);
-    }
-
-    /// A name nobody else's pod has.
-    fn free_name(&self, set: &str, seed: Hash) -> String {
-        let namespace = self.set.metadata.namespace.as_deref().unwrap_or_default();
-        let names = (0..100).map(|n: i32| template::generated_name(set, seed.with(&n.to_string())));
-        let mut free = names.filter(|name| self.world.pod(&Key::new(namespace, name)).is_none());
-        free.next().unwrap_or_else(|| template::generated_name(set, seed))
     }
 
     fn report(&self, nodes: &[&'a Arc<Node>], by_node: &ByNode<'a>, decision: &mut Decision) {

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Decision, Kind, Notice, Verb};
 use crate::labels::owns;
-use crate::pods::Owner;
+use crate::pods::{self, Owner};
 use crate::template;
 use crate::world::{World, key_of, uid};
 
@@ -193,6 +193,16 @@ impl<'a> View<'a> {
 
     fn total(&self) -> i32 {
         self.all().map(|set| replicas(set)).sum()
+    }
+
+    /// How many pods there are or will be: a ReplicaSet that was told to shrink may not have done
+    /// so yet.
+    fn occupied(&self) -> i32 {
+        let active = |set: &ReplicaSet| {
+            let pods = self.world.pods_of(uid(&set.metadata));
+            i32::try_from(pods.filter(|pod| pods::is_active(pod)).count()).unwrap_or(i32::MAX)
+        };
+        self.all().map(|set| replicas(set).max(active(set))).sum()
     }
 
     /// Whether a ReplicaSet with pods was last written for another number of replicas.

@@ -205,6 +205,9 @@ impl Writer {
         let api = self.api(action.kind, &action.key);
         let name = &*action.key.name;
         let result = match &action.verb {
+            Verb::Read(_) => {
+                return Ok(api.get_opt(name).await?.map_or(Answer::Gone, now));
+            }
             Verb::Create(object) => match serde_json::from_value(object.clone()) {
                 Ok(object) => api.create(&post(), &object).await.map(now),
                 Err(error) => return Ok(Answer::Failed(error.to_string())),

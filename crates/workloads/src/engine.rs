@@ -1,13 +1,14 @@
 //! Which items need a look, and what is under way.
 //!
 //! - An item is not looked at while one of its writes is under way.
-//! - An answer is known before the item is looked at again.
+//! - An answer is known before the item is looked at again. A write that was answered badly, or
+//!   while the watch started over, is read back first.
 //! - A write that fails is tried again, later each time; until one succeeds the item does one
 //!   thing at a time.
 
 mod concern;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -66,8 +67,10 @@ pub struct Engine {
     /// How many writes are under way.
     busy: HashMap<Item, usize>,
     failures: HashMap<Item, u32>,
-    /// Who has failed since the last look.
-    failing: HashSet<Item>,
+    /// Who has failed since the last look, and is left alone until then.
+    held: HashMap<Item, Timestamp>,
+    /// What must be read back before an item is looked at again.
+    unsure: HashMap<Item, Vec<Action>>,
     wakes: BTreeSet<(Timestamp, Item)>,
     wake_of: HashMap<Item, Timestamp>,
     notices: Vec<Notice>,
@@ -111,7 +114,7 @@ impl Engine {
         self.wakes.first().map(|(at, _)| *at)
     }
 
-    /// Whether nothing is to be done, and nothing under way.
+    /// Whether nothing is to be done now, and nothing under way.
     pub fn is_idle(&self) -> bool {
         self.dirty.is_empty() && self.busy.is_empty()
     }
@@ -140,14 +143,15 @@ impl Engine {
                 later.insert(item);
                 continue;
             }
-            self.failing.remove(&item);
-            let decision = self.decide(&item, now);
-            self.wake(&item, decision.wake);
-            self.tell_once(&item, decision.notices);
-            if !decision.actions.is_empty() {
-                self.busy.insert(item.clone(), decision.actions.len());
+            self.held.remove(&item);
+            let actions = match self.unsure.remove(&item) {
+                Some(reads) => reads,
+                None => self.look_at(&item, now),
+            };
+            if !actions.is_empty() {
+                self.busy.insert(item.clone(), actions.len());
             }
-            for action in decision.actions {
+            for action in actions {
                 let epoch = self.world.epoch(action.kind);
                 let known_at = self.world.known_at(action.kind, &action.key);
                 tasks.push(Task { item: item.clone(), action, epoch, known_at });
@@ -162,9 +166,19 @@ impl Engine {
         tasks
     }
 
-    /// Whether the item has failed and is to be left alone until its wake.
+    fn look_at(&mut self, item: &Item, now: Timestamp) -> Vec<Action> {
+        let decision = self.decide(item, now);
+        self.wake(item, decision.wake);
+        self.tell_once(item, decision.notices);
+        if decision.actions.is_empty() {
+            self.failures.remove(item);
+        }
+        decision.actions
+    }
+
+    /// Whether the item has failed and is to be left alone for now.
     fn waits(&self, item: &Item, now: Timestamp) -> bool {
-        self.failures.contains_key(item) && self.wake_of.get(item).is_some_and(|at| *at > now)
+        self.held.get(item).is_some_and(|until| *until > now)
     }
 
     fn decide(&self, item: &Item, now: Timestamp) -> Decision {
@@ -216,14 +230,21 @@ impl Engine {
             }
         }
         self.dirty.insert(item.clone());
+        let stale = epoch != self.world.epoch(action.kind);
         let changed = match answer {
             Answer::Failed(why) => {
                 self.complain(&item, &action, &why);
+                self.read_back(&item, &action);
                 return self.retry(&item, now);
+            }
+            Answer::Now(_) | Answer::Lost(_) if stale => {
+                self.read_back(&item, &action);
+                None
             }
             Answer::Now(object) => {
                 // A write that changes nothing is not repeated at once: it would be for ever.
-                let idle = known_at.is_some() && revision(&object) == known_at;
+                let reads = matches!(action.verb, Verb::Read(_));
+                let idle = !reads && known_at.is_some() && revision(&object) == known_at;
                 let changed = self.learn(&action, epoch, object, now);
                 if idle {
                     return self.retry(&item, now);
@@ -250,13 +271,23 @@ impl Engine {
                 None
             }
         };
-        if !self.failing.contains(&item) {
+        if !self.held.contains_key(&item) {
             self.failures.remove(&item);
         }
         self.notices.extend(action.notice);
         if let Some(changed) = changed {
             self.follow(&changed);
         }
+    }
+
+    /// Reads an object before anything else is decided for this item.
+    fn read_back(&mut self, item: &Item, action: &Action) {
+        let verb = match &action.verb {
+            Verb::Read(uid) => Verb::Read(uid.clone()),
+            verb => Verb::Read(uid_of(verb).map(str::to_owned)),
+        };
+        let read = Action { verb, guard: None, notice: None, ..action.clone() };
+        self.unsure.entry(item.clone()).or_default().push(read);
     }
 
     /// What an object has become, and whether another has taken its place.
@@ -278,13 +309,14 @@ impl Engine {
 
     /// Looks at an item again later: after so long, then after twice as long, and so on.
     fn retry(&mut self, item: &Item, now: Timestamp) {
-        if !self.failing.insert(item.clone()) {
+        if self.held.contains_key(item) {
             return; // one of many that failed together
         }
         let failures = self.failures.entry(item.clone()).or_default();
         let wait = FIRST_RETRY.checked_mul(1 << (*failures).min(16)).unwrap_or(LONGEST_RETRY);
         *failures += 1;
         let at = now.checked_add(wait.min(LONGEST_RETRY)).unwrap_or(now);
+        self.held.insert(item.clone(), at);
         self.wake(item, Some(at));
     }
 
@@ -309,6 +341,7 @@ fn uid_of(verb: &Verb) -> Option<&str> {
     match verb {
         Verb::Delete { uid, .. } | Verb::Bind { uid, .. } => Some(uid),
         Verb::Patch(patch) | Verb::PatchStatus(patch) => patch["metadata"]["uid"].as_str(),
+        Verb::Read(uid) => uid.as_deref(),
         Verb::Create(_) => None,
     }
 }

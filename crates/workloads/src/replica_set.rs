@@ -55,17 +55,22 @@ fn scale(
     if pods.len() < wanted {
         let template = spec.template.clone().unwrap_or_default();
         // Whoever sees the same pods makes the same names.
-        let mut seen: Vec<&str> = pods.iter().map(|pod| uid(&pod.metadata)).collect();
-        seen.sort_unstable();
         let me = uid(&set.metadata);
+        let mut seen: Vec<&str> = world.pods_of(me).map(|pod| uid(&pod.metadata)).collect();
+        seen.sort_unstable();
         let seed = Hash::default().with(me).with(world.last_gone(me));
         let seed = seen.iter().fold(seed, |seed, uid| seed.with(uid));
-        for number in 0..(wanted - pods.len()).min(room) {
+        let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
+        let candidates = (0..2 * wanted).map(|number| {
             let name = template::generated_name(name, seed.with(&number.to_string()));
-            let pod = template::pod(owner, &template, &name);
-            let key = key_of(&pod.metadata);
+            Key::new(namespace, &name)
+        });
+        let names = candidates.filter(|key| world.pod(key).is_none());
+        for key in names.take((wanted - pods.len()).min(room)) {
+            let pod = template::pod(owner, &template, &key.name);
             let action = decision.push(Kind::Pod, &key, Verb::Create(json!(pod)));
-            action.notice = Some(notice("SuccessfulCreate", format!("Created pod: {name}")));
+            let note = format!("Created pod: {}", key.name);
+            action.notice = Some(notice("SuccessfulCreate", note));
         }
     } else {
         for pod in victims(world, set, pods, pods.len() - wanted).into_iter().take(room) {

@@ -26,7 +26,7 @@ pub(super) fn roll(view: &View<'_>, owner: &Owner<'_>, decision: &mut Decision) 
 
 /// How much a new ReplicaSet of this size may grow.
 fn room_above(view: &View<'_>, size: i32) -> i32 {
-    let room = view.maximum() - view.total();
+    let room = view.maximum() - view.occupied();
     room.min(view.wanted() - size).max(0)
 }
 

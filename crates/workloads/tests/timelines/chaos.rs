@@ -33,6 +33,8 @@ struct Timeline {
     replicas: i64,
     /// Whether the Deployment has come up once.
     up: bool,
+    /// Up to which revision promises were checked.
+    seen: u64,
     /// How much of the log of pods was checked.
     checked: usize,
 }
@@ -65,7 +67,7 @@ impl Timeline {
                 "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}),
         );
         lab.create(DaemonSet, "ds", &json!({"revisionHistoryLimit": 1}));
-        Self { lab, mode, surge, unavailable, replicas, up: false, checked: 0 }
+        Self { lab, mode, surge, unavailable, replicas, up: false, seen: 0, checked: 0 }
     }
 
     fn any_pod(&mut self) -> Option<Key> {
@@ -219,7 +221,8 @@ impl Timeline {
 
     /// True at every moment of a calm timeline.
     fn check_promises(&mut self) {
-        if self.mode == Mode::Wild {
+        let news = std::mem::replace(&mut self.seen, self.lab.server.revision);
+        if self.mode == Mode::Wild || news == self.seen {
             return;
         }
         let count = |n: usize| i64::try_from(n).unwrap();
@@ -341,8 +344,11 @@ impl Timeline {
         let template = image(&lab.object(DaemonSet, "ds")["spec"]["template"]);
         let mut on = BTreeMap::new();
         for pod in lab.active(DaemonSet, "ds") {
-            assert_eq!(image(pod), template, "{:?}", key(pod));
-            *on.entry(pod["spec"]["nodeName"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+            // One that was made for a node that closed meanwhile waits.
+            let Some(node) = pod["spec"]["nodeName"].as_str() else { continue };
+            // One that may stay on a closed node but could not come back there is left alone.
+            assert!(!eligible.contains(node) || image(pod) == template, "{:?}", key(pod));
+            *on.entry(node.to_owned()).or_insert(0) += 1;
         }
         assert!(on.values().all(|count| *count == 1), "{on:?}");
         for node in &eligible {
@@ -385,7 +391,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn timelines(mode: Mode) {
-    let count = number("LANDBRIDGE_TIMELINES", 700);
+    let count = number("LANDBRIDGE_TIMELINES", 250);
     let first = number("LANDBRIDGE_TIMELINE", 0);
     for seed in first..first + count {
         let result = std::panic::catch_unwind(|| play(seed, mode, 600));

@@ -16,6 +16,8 @@ pub struct Server {
     pub log: BTreeMap<Kind, Vec<(bool, Value)>>,
     pub now: Timestamp,
     pub calls: usize,
+    /// Up to which revision garbage was collected.
+    pub collected: u64,
     /// Pods that were made and deleted, in order: for checks of order.
     pub made: Vec<String>,
 }
@@ -91,7 +93,8 @@ impl Server {
     }
 
     pub fn all(&self, kind: Kind) -> impl Iterator<Item = &Value> {
-        self.objects.iter().filter(move |((k, _), _)| *k == kind).map(|(_, object)| object)
+        let from = self.objects.range((kind, Key::default())..);
+        from.take_while(move |((k, _), _)| *k == kind).map(|(_, object)| object)
     }
 
     pub fn create(&mut self, kind: Kind, mut object: Value) -> Option<Value> {
@@ -168,6 +171,7 @@ impl Server {
             None => Answer::Gone,
         };
         match verb {
+            Verb::Read(_) => self.get(kind, at).cloned().map_or(Answer::Gone, Answer::Now),
             Verb::Create(object) => {
                 let created = self.create(kind, object.clone());
                 created.map_or_else(|| lost(self), Answer::Now)
@@ -205,6 +209,9 @@ impl Server {
 
     /// One round of garbage collection.
     pub fn collect(&mut self) {
+        if std::mem::replace(&mut self.collected, self.revision) == self.revision {
+            return;
+        }
         let alive: std::collections::BTreeSet<String> =
             self.objects.values().map(|object| uid(object).to_owned()).collect();
         let orphaned = |object: &Value| {
