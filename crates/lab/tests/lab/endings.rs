@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::harness::{Lab, User, all_processes, eventually, namespace_of, text, users};
+use super::harness::{Lab, User, all_processes, eventually, namespace_of, status, text, users};
 
 /// Everything by which a lab could be noticed: processes and namespaces.
 struct Traces {
@@ -90,7 +90,7 @@ fn when_up_is_killed() {
 fn when_the_outer_process_is_killed() {
     ends(|lab| {
         kill("-9", outer(lab));
-        lab.up.wait().unwrap();
+        status(&mut lab.up);
     });
 }
 
@@ -98,7 +98,7 @@ fn when_the_outer_process_is_killed() {
 fn when_pid_1_is_killed() {
     ends(|lab| {
         kill("-9", lab.info().supervisor.pid);
-        lab.up.wait().unwrap();
+        status(&mut lab.up);
     });
 }
 
@@ -108,7 +108,7 @@ fn when_the_outer_process_is_asked_to_stop() {
         let outer = outer(lab);
         let begin = std::time::Instant::now();
         kill("-TERM", outer);
-        lab.up.wait().unwrap();
+        status(&mut lab.up);
         assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
         // In order: what tells others that a lab runs here is gone, too.
         assert!(!lab.directory.join("lab.json").exists());

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
-use super::harness::{Lab, User, eventually, program, text, users};
+use super::harness::{Lab, User, eventually, program, status, text, users};
 
 #[test]
 fn the_status_of_the_command_is_that_of_exec() {
@@ -118,7 +118,7 @@ fn a_signal_for_exec_is_one_for_the_command() {
             .unwrap();
         assert_eq!(super::harness::first_line(&mut exec), "on");
         assert!(Command::new("kill").arg(exec.id().to_string()).status().unwrap().success());
-        assert_eq!(exec.wait().unwrap().code(), Some(5));
+        assert_eq!(status(&mut exec), Some(5));
     }
 }
 
@@ -157,6 +157,6 @@ fn what_runs_on_a_node_ends_with_the_lab() {
         assert!(eventually(|| lab.on("worker-0", &["ps", "ax"]).contains("sleep 60")));
         lab.up.kill().unwrap();
         lab.up.wait().unwrap();
-        assert_eq!(exec.wait().unwrap().code(), Some(137));
+        assert_eq!(status(&mut exec), Some(137));
     }
 }

@@ -178,7 +178,11 @@ impl Drop for Lab {
         let _ = self.up.kill();
         let _ = self.up.wait();
         // The directory goes next, and nobody may write into it then.
-        eventually(|| self.processes().is_empty());
+        if !eventually(|| self.processes().is_empty()) {
+            for pid in self.processes() {
+                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+            }
+        }
     }
 }
 
@@ -213,6 +217,17 @@ pub fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(20));
     }
     false
+}
+
+/// How a process ended, which it must do soon.
+pub fn status(child: &mut Child) -> Option<i32> {
+    let mut status = None;
+    eventually(|| {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let _ = child.kill();
+    status.and_then(|status| status.code())
 }
 
 pub fn text(bytes: &[u8]) -> String {
