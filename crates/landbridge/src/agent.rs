@@ -222,7 +222,7 @@ impl Duties {
         let (teller, known) = node::known();
         let mut settings = node::Settings::new(name, nic);
         settings.labels.clone_from(&file.labels);
-        settings.version = format!("v{}", version::SHORT);
+        settings.version = version::SHORT.to_owned();
         let until = self.until();
         self.tasks.spawn(node::run(self.client.clone(), settings, teller, until));
         let until = self.until();

@@ -57,6 +57,19 @@ fn json_patch_applies_operations_in_order() {
 }
 
 #[test]
+fn json_patch_tests_for_absence_with_null() {
+    let document = json!({"spec": {"there": 1, "null": null}, "list": [1]});
+    let test = |path: &str| json_patch(&document, &json!([{"op": "test", "path": path, "value": null}]));
+    for absent in ["/spec/missing", "/spec/null"] {
+        assert_eq!(test(absent), Ok(document.clone()), "{absent}");
+    }
+    // What is there is not absent, and where nothing can be, nothing can be tested.
+    for present in ["/spec/there", "/nowhere/missing", "/list/7"] {
+        assert_eq!(test(present).unwrap_err().code(), 422, "{present}");
+    }
+}
+
+#[test]
 fn json_patch_refuses_with_the_right_code() {
     let document = json!({"a": 1, "l": [1]});
     let cases = [

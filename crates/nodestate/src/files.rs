@@ -87,11 +87,15 @@ pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             File::open(parent).and_then(|dir| dir.sync_all()).map_err(failed)
         }
-        // A file that is mounted on (as in containers) cannot be replaced, only written.
+        // A file that is mounted on (as in containers and labs) cannot be replaced, only written; nor
+        // can one whose directory is somebody else's.
         Err(error)
             if matches!(
                 error.kind(),
-                io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices
+                io::ErrorKind::ResourceBusy
+                    | io::ErrorKind::CrossesDevices
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
             ) =>
         {
             let _ = std::fs::remove_file(&beside);
