@@ -8,7 +8,6 @@
 //! | [`pods`] | pods of this node: sandbox, attachments, responder, status |
 //! | [`attachments`] | networks for the pods of a lab node, by one call of Multus |
 //! | [`dhcp`] | leases become addresses and routes |
-//! | [`linux`] | the network of this node, by netlink |
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
 //! | [`responder`] | the process that stands for the containers of a pod |
@@ -18,7 +17,6 @@ pub mod cluster;
 pub mod dhcp;
 pub mod host;
 pub mod kubelet;
-pub mod linux;
 pub mod node;
 pub mod pods;
 pub mod policy;

@@ -14,7 +14,6 @@ use anyhow::Context as _;
 use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
-use landbridge_agent::linux::Kernel;
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
 use landbridge_agent::{cluster, kubelet, node, pods};
 use landbridge_attach::daemon::Daemon;
@@ -129,7 +128,7 @@ fn network(args: &AgentArgs, places: &Places) -> anyhow::Result<Arc<dyn NodeNetw
         }
         Err(error) => tracing::error!(%error, "a change that was cut short cannot be taken back"),
     }
-    Ok(Arc::new(Kernel(node)))
+    Ok(Arc::new(node))
 }
 
 fn node_name(args: &AgentArgs) -> anyhow::Result<String> {
@@ -169,6 +168,7 @@ impl Duties {
                 trunk: args.trunk.clone(),
                 nics: std::collections::BTreeMap::new(),
                 nameservers: args.nameservers.clone(),
+                probes: policy::settings::Settings::default(),
                 state_dir: self.places.state.clone(),
             },
         };
