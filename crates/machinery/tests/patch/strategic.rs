@@ -121,6 +121,12 @@ fn patch_replace_replaces_a_map_or_a_whole_list() {
         json!({"containers": [{"$patch": "replace"}]}),
         json!({"containers": []}),
     );
+    // Also where two have one key.
+    spec(
+        json!({"containers": [{"name": "a"}]}),
+        json!({"containers": [{"$patch": "replace"}, {"name": "b", "image": "1"}, {"name": "b", "image": "2"}]}),
+        json!({"containers": [{"name": "b", "image": "1"}, {"name": "b", "image": "2"}]}),
+    );
     // A field whose strategy is replace is replaced without being told.
     spec(
         json!({"selector": {"a": "1"}}),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::directive::Patching;
+use super::directive::{Patching, stripped_list};
 use super::{Strategy, bad, merge_map, order};
 use crate::field::FieldPath;
 use crate::schema::NodeRef;
@@ -62,7 +62,11 @@ fn merge_maps(
         }
     }
     if replace {
-        old.clear();
+        // Taken over as it is, also where two elements have one key: addresses of nodes do.
+        return Ok(match stripped_list(patch) {
+            Value::Array(whole) => whole,
+            _ => Vec::new(),
+        });
     }
     // Lists may be long, so elements are found by index, not by searching.
     let name_of = |value: &Value| value.get(key).map(ToString::to_string);
