@@ -51,6 +51,8 @@ pub(crate) fn network(net: &Handle, dhcp: &dyn Dhcp, foreign: &Foreign) -> Resul
             };
             list.push(ip_address(address));
         }
+        // The order of IPv4 says which is first; that of IPv6 only which came last.
+        interface.ipv6.addresses.sort_by_key(|address| address.net);
         state.interfaces.insert(link.name.clone(), interface);
     }
     let shown = |route: &Route| {

@@ -63,6 +63,8 @@ pub struct Lab {
     pub net: Handle,
     pub node: Node,
     pub dir: TempDir,
+    /// Held: with it the far ends of all wires would go.
+    _switch: Switch,
 }
 
 impl Lab {
@@ -83,7 +85,7 @@ impl Lab {
         }
         let dir = TempDir::new().unwrap();
         let node = Self::node_of(&namespace, &dir, Some(switch));
-        Self { namespace, net, node, dir }
+        Self { namespace, net, node, dir, _switch: switch.clone() }
     }
 
     /// The same node seen by an agent that starts anew.

@@ -4,8 +4,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-const LINKS: [&str; 10] =
-    ["enp6s0", "enp7s0", "v1", "v2", "br0", "br1", "bond0", "blue", "a", "m1"];
+/// Some more than once, so that one wish meets what another one made.
+const LINKS: [&str; 16] = [
+    "enp6s0", "enp6s0", "enp6s0", "enp6s0", "enp7s0", "v1", "v1", "v1", "v2", "br0", "br0", "br1",
+    "bond0", "blue", "a", "m1",
+];
 
 /// A desired state with a few interfaces, routes and rules.
 pub fn wish() -> impl Strategy<Value = Value> {
@@ -133,8 +136,8 @@ fn base() -> impl Strategy<Value = Map<String, Value>> {
         sometimes(select(vec!["x", "y", ""]).prop_map(|text| json!(text)).boxed()),
         sometimes((1_u8..4).prop_map(|last| json!(format!("02:00:00:00:00:{last:02x}"))).boxed()),
         proptest::option::weighted(0.1, any::<bool>().prop_map(Value::from)),
-        sometimes(ipv4().boxed()),
-        sometimes(ipv6().boxed()),
+        proptest::option::of(ipv4()),
+        proptest::option::of(ipv6()),
     )
         .prop_map(|(mtu, description, mac, promiscuous, ipv4, ipv6)| {
             let all = [
@@ -152,18 +155,20 @@ fn base() -> impl Strategy<Value = Map<String, Value>> {
 
 fn ipv4() -> impl Strategy<Value = Value> {
     let address = (0_u8..2, 1_u8..4).prop_map(|(net, host)| format!("192.0.{net}.{host}"));
-    let list = proptest::option::of(proptest::collection::btree_set(address, 0..4));
+    let list = proptest::option::weighted(0.8, proptest::collection::btree_set(address, 0..4));
     let rare = |on| proptest::option::weighted(on, any::<bool>());
-    (any::<bool>(), list, rare(0.1), rare(0.1)).prop_map(|(enabled, list, dhcp, forwarding)| {
-        ip(enabled, list, 24, &[("dhcp", dhcp.filter(|_| enabled)), ("forwarding", forwarding)])
-    })
+    (proptest::bool::weighted(0.8), list, rare(0.1), rare(0.1)).prop_map(
+        |(enabled, list, dhcp, forwarding)| {
+            ip(enabled, list, 24, &[("dhcp", dhcp.filter(|_| enabled)), ("forwarding", forwarding)])
+        },
+    )
 }
 
 fn ipv6() -> impl Strategy<Value = Value> {
     let address = (0_u8..2, 1_u8..4).prop_map(|(net, host)| format!("fd00:{net}::{host}"));
-    let list = proptest::option::of(proptest::collection::btree_set(address, 0..4));
+    let list = proptest::option::weighted(0.8, proptest::collection::btree_set(address, 0..4));
     let rare = |on| proptest::option::weighted(on, any::<bool>());
-    (any::<bool>(), list, rare(0.2)).prop_map(|(enabled, list, autoconf)| {
+    (proptest::bool::weighted(0.8), list, rare(0.2)).prop_map(|(enabled, list, autoconf)| {
         ip(enabled, list, 64, &[("autoconf", autoconf.filter(|_| enabled))])
     })
 }
