@@ -38,7 +38,7 @@ pub fn node() -> Vec<PolicyRule> {
 pub fn host(name: &str) -> Vec<PolicyRule> {
     vec![
         rule("network.openstack.org", &["ipsets"], READ, &[name]),
-        rule("events.k8s.io", &["events"], &["create", "patch", "update"], &[]),
+        rule("", &["events"], &["create", "patch", "update"], &[]),
     ]
 }
 

@@ -59,7 +59,8 @@ fn json_patch_applies_operations_in_order() {
 #[test]
 fn json_patch_tests_for_absence_with_null() {
     let document = json!({"spec": {"there": 1, "null": null}, "list": [1]});
-    let test = |path: &str| json_patch(&document, &json!([{"op": "test", "path": path, "value": null}]));
+    let test =
+        |path: &str| json_patch(&document, &json!([{"op": "test", "path": path, "value": null}]));
     for absent in ["/spec/missing", "/spec/null"] {
         assert_eq!(test(absent), Ok(document.clone()), "{absent}");
     }

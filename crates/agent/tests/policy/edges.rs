@@ -280,7 +280,7 @@ fn five_tries_and_then_it_has_failed() {
     assert_eq!(said.reason, "Retrying");
     assert_eq!(
         said.message,
-        "failed to reconcile NodeNetworkConfigurationPolicy on node w0. Retrying 2/5"
+        "failed to reconcile NodeNetworkConfigurationPolicy on node w0. Retrying 2/5: verification failed: enp6s0 is not there"
     );
     assert!(own.is("Progressing"));
     lab.run(&|_, _| broken(true));

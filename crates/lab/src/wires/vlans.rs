@@ -18,11 +18,13 @@ impl Wires for LabWires {
                 "this kernel has no 8021q, and the lab's switches stand in for 802.1Q only".into(),
             ));
         }
+        // The base may be about to grow; until then it is the limit, as for the kernel.
+        let room = net.expect_link(&vlan.base)?.mtu;
         let asked = VlanLink {
             name: vlan.name.clone(),
             base: vlan.base.clone(),
             id: vlan.id,
-            mtu: vlan.mtu,
+            mtu: vlan.mtu.map(|mtu| mtu.min(room)),
         };
         self.make_vlan(net, &asked).map_err(|error| wires::WireError::Refused(error.to_string()))
     }

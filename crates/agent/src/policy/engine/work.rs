@@ -210,7 +210,7 @@ impl Engine {
                     ))
                 } else {
                     Progress::Retrying(format!(
-                        "failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {}/{TRIES}",
+                        "failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {}/{TRIES}: {error}",
                         tries + 1
                     ))
                 };
