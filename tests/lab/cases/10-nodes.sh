@@ -3,7 +3,7 @@
 
 nodes() {
     kc wait --for=condition=Ready --timeout=60s node/worker-0 node/worker-1 node/worker-2
-    counts 3 "re:worker-[0-2] +Ready +worker" kc get nodes
+    counts 3 "worker-[0-2]  *Ready  *worker" kc get nodes
     lacks edpm kc get nodes
     same "192.168.111.21 fd00:111::21" kc get node worker-1 -o 'jsonpath={.status.addresses[?(@.type=="InternalIP")].address}'
 }

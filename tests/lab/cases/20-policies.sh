@@ -6,7 +6,7 @@ seed_policy() {
     kc wait --for=condition=Available --timeout=60s nncp/osp
     has "re:osp Available SuccessfullyConfigured" kc get nncp
     same "3/3 nodes successfully configured" kc get nncp osp -o 'jsonpath={.status.conditions[?(@.type=="Available")].message}'
-    counts 3 "re:worker-[0-2]\.osp +Available" kc get nnce
+    counts 3 "worker-[0-2].osp  *Available" kc get nnce
     for vlan in 20 21 22; do has "UP" on worker-1 ip -br link show "enp6s0.$vlan"; done
     has "192.168.122.10/24" on worker-2 ip -br addr show enp6s0
     lacks "inet6" on worker-2 ip addr show enp6s0.20
