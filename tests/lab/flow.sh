@@ -3,7 +3,8 @@
 #
 #   KUBECONFIG=… LANDBRIDGE_BIN=… LANDBRIDGE_DIR=… tests/lab/flow.sh [PART OF A CASE'S NAME]
 #
-# The cases stand on each other, in the order of the files: nodes, policies, attachments, faults.
+# The cases of the default lab stand on each other, in the order of the files: nodes, policies, attachments,
+# faults. LANDBRIDGE_LAB=NAME runs those of another shape instead (tests/lab/shapes).
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/../kubectl/lib.sh" "${1:-}"
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,7 +38,9 @@ name, place = sys.argv[1], int(sys.argv[2])
 print(next(n["ips"][place] for n in json.load(sys.stdin) if n["name"] == name))' "$3" "${4:-0}"
 }
 
-for part in "$HERE"/cases/*.sh; do
+parts=("$HERE"/cases/*.sh)
+[ "${LANDBRIDGE_LAB:-default}" = default ] || parts=("$HERE/shapes/$LANDBRIDGE_LAB.sh")
+for part in "${parts[@]}"; do
     # shellcheck source=/dev/null
     source "$part"
 done

@@ -24,7 +24,7 @@ use landbridge_attach::{networks, serve};
 use landbridge_client::Choice;
 use landbridge_lab::wires::{LabWires, NODE_SOCKET};
 use landbridge_linux::{Handle, IfName};
-use landbridge_nodestate::{Files, Node};
+use landbridge_nodestate::{Files, Nmstatectl, Node};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -107,6 +107,13 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
 
 /// This node's network, with what was cut short the last time taken back.
 fn network(args: &AgentArgs, places: &Places) -> anyhow::Result<Arc<dyn NodeNetwork>> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if args.lab.is_none()
+        && let Some(nmstate) = Nmstatectl::detect(&path, Path::new("/"))
+    {
+        tracing::info!("NetworkManager runs here: policies are applied by nmstatectl");
+        return Ok(Arc::new(nmstate));
+    }
     let files = Files {
         resolver: "/etc/resolv.conf".into(),
         hostname: "/etc/hostname".into(),
@@ -218,7 +225,7 @@ impl Duties {
         daemon: &Arc<Daemon>,
     ) -> anyhow::Result<()> {
         let landbridge = std::env::current_exe().context("cannot find this program's own file")?;
-        let nic = file.nics.first().map(|nic| IfName::new(nic)).transpose()?;
+        let nic = file.nic.as_deref().map(IfName::new).transpose()?;
         let (teller, known) = node::known();
         let mut settings = node::Settings::new(name, nic);
         settings.labels.clone_from(&file.labels);

@@ -16,8 +16,8 @@ const NAME: &str = "node.json";
 pub struct NodeFile {
     pub labels: BTreeMap<String, String>,
     pub taints: Vec<Taint>,
-    /// The NICs in their order.
-    pub nics: Vec<String>,
+    /// The NIC by whose addresses the node is known: the first that has any from boot on, else the first.
+    pub nic: Option<String>,
 }
 
 impl NodeFile {
@@ -26,7 +26,12 @@ impl NodeFile {
         Self {
             labels: node.labels.clone(),
             taints: node.taints.clone(),
-            nics: node.nics.iter().map(|nic| nic.name.to_string()).collect(),
+            nic: node
+                .nics
+                .iter()
+                .find(|nic| !nic.addresses.is_empty())
+                .or(node.nics.first())
+                .map(|nic| nic.name.to_string()),
         }
     }
 
