@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::world::{Luck, World};
 
-fn names() -> Option<Names> {
-    Some(Names { sandbox: "s".into(), netns: "cni-x".into() })
+fn names() -> Names {
+    Names { sandbox: "s".into(), netns: "cni-x".into() }
 }
 
 /// Does everything that is to be done now, with these outcomes where they are not `Done`.
@@ -26,7 +26,7 @@ fn script(
     outcome: impl Fn(&Action) -> Option<Outcome>,
 ) -> Vec<String> {
     let mut done = Vec::new();
-    while let Some(action) = machine.step(now, desired, names) {
+    while let Some(action) = machine.step(now, desired, || Some(names())) {
         let text = match &action {
             Action::Write(record) => format!("Write {:?}", record.stage),
             other => format!("{other:?}"),

@@ -2,6 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client;
+mod driver;
+mod harness;
+mod kubelet;
 mod machine;
+mod node;
+mod processes;
+mod responder;
 mod timelines;
 mod world;
