@@ -115,7 +115,9 @@ impl Attachments for Veths {
     }
 
     fn del(&self, _: &PodIdentity, id: &str, _: &Path) -> Result<(), CniError> {
-        while self.hang_del.load(Ordering::SeqCst) {
+        let start = Instant::now();
+        // Not for ever: a test that fails would never end.
+        while self.hang_del.load(Ordering::SeqCst) && start.elapsed() < Duration::from_secs(50) {
             std::thread::sleep(Duration::from_millis(10));
         }
         if self.refuse_del.load(Ordering::SeqCst) {

@@ -64,9 +64,10 @@ fn a_node_registers_and_follows_its_addresses() {
         };
         add("enp1s0", "192.0.2.10/24");
         add("enp1s0", "2001:db8::10/64");
-        let both = |node: &Value| addresses(node) == ["192.0.2.10", "2001:db8::10"];
+        let both = |node: &Value| {
+            addresses(node) == ["192.0.2.10", "2001:db8::10"] && ready(node) == Some("True")
+        };
         let node = node_is(&nodes, "with addresses", both).await;
-        assert_eq!(ready(&node), Some("True"));
         assert_eq!(
             node["status"]["nodeInfo"]["kubeletVersion"],
             concat!("v", env!("CARGO_PKG_VERSION"))
