@@ -95,7 +95,7 @@ fn input_reaches_a_command_and_ends() {
 fn a_terminal_has_a_size_and_takes_signals() {
     in_node(|| async {
         let (node, client, _serving) = node().await;
-        let script = "stty size; tty; read line; stty size; echo [$line]; sleep 60";
+        let script = "stty size; tty; read line; stty size; echo [$line]; read more";
         let path = shell(script, "&stdin=true&tty=true");
         let mut socket = client.open(&path, V5).await.unwrap();
         socket.until(1, "/dev/pts/").await;
