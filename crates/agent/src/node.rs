@@ -239,11 +239,13 @@ impl Keeper {
             &self.machine,
             &addresses,
         );
-        let said = object::without_heartbeats(status.clone());
+        let listed = object::addresses(&self.settings, &addresses);
+        let said = json!([object::without_heartbeats(status.clone()), listed]);
         let known = self.told.as_ref();
         if known.is_some_and(|(known, at)| *known == said && at.elapsed() < REPORTED) {
             return Ok(());
         }
+        self.nodes.patch_status(&name, &params, &Patch::Merge(listed)).await?;
         let patch = Patch::Strategic(json!({"status": status}));
         let node = self.nodes.patch_status(&name, &params, &patch).await?;
         self.take(node);
