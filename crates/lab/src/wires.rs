@@ -44,7 +44,8 @@ impl Wires for LabWires {
             WireError::Refused(format!("cannot make VLAN link {}: {reason}", vlan.name))
         };
         if vlan.protocol != VlanProtocol::Customer {
-            let reason = "this kernel has no 8021q, and the lab's switches stand in for 802.1Q only";
+            let reason =
+                "this kernel has no 8021q, and the lab's switches stand in for 802.1Q only";
             return Err(impossible(reason.to_owned()));
         }
         let links = net.links()?;

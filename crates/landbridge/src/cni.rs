@@ -53,7 +53,7 @@ pub fn plugin(name: &str) -> ExitCode {
         std::env::var_os("LANDBRIDGE_RELEASES").map_or_else(|| RELEASES.into(), PathBuf::from);
     let places = Places { socket: Some(socket), releases: releases.clone() };
     let output = shim(name, &env, &stdin, &places, &|message| {
-        alone::alone(message, &releases, OwnPlugins::new)
+        alone::alone(message, &releases, OwnPlugins::with)
     });
     let _ = std::io::stderr().write_all(output.stderr.as_bytes());
     let _ = std::io::stdout().write_all(output.stdout.as_bytes());

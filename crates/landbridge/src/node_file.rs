@@ -35,6 +35,17 @@ impl NodeFile {
         }
     }
 
+    /// The taints as Kubernetes has them.
+    pub fn taints(&self) -> Vec<k8s_openapi::api::core::v1::Taint> {
+        let of = |taint: &Taint| k8s_openapi::api::core::v1::Taint {
+            key: taint.key.clone(),
+            value: Some(taint.value.clone()).filter(|value| !value.is_empty()),
+            effect: taint.effect.as_str().to_owned(),
+            time_added: None,
+        };
+        self.taints.iter().map(of).collect()
+    }
+
     /// Writes it into the node's directory.
     pub fn write(&self, directory: &Path) -> anyhow::Result<()> {
         Ok(write_private(&directory.join(NAME), &serde_json::to_vec_pretty(self)?)?)

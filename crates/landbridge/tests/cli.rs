@@ -143,7 +143,10 @@ fn end(mut child: Child) -> Option<i32> {
 fn help_teaches() {
     let cases: [(&[&str], &[&str]); 9] = [
         (&["--help"], &["Examples:", "LANDBRIDGE_DIR", "RUST_LOG", "completion", "KUBECONFIG="]),
-        (&["up", "--help"], &["Examples:", "admin.sock", "store/", "127.0.0.1:6443", "--detach", "--lab"]),
+        (
+            &["up", "--help"],
+            &["Examples:", "admin.sock", "store/", "127.0.0.1:6443", "--detach", "--lab"],
+        ),
         (&["exec", "--help"], &["landbridge exec worker-0 -- ip a", "pod/NAME", "exit code"]),
         (&["agent", "--help"], &["--host", "IPSet", "--kubeconfig"]),
         (&["lab", "--help"], &["shapes", "reboot", "link"]),

@@ -68,7 +68,7 @@ pub fn new(settings: &Settings, machine: &Machine) -> Value {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": settings.name, "labels": own_labels(settings, machine)},
-        "spec": {},
+        "spec": {"taints": settings.taints},
     })
 }
 

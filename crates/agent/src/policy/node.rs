@@ -45,7 +45,8 @@ impl NodeNetwork for Nmstatectl {
     }
 
     fn drift(&self, _: &Value) -> Result<bool, String> {
-        Err("NetworkManager runs here and puts its own profiles back; drift is not looked for".into())
+        Err("NetworkManager runs here and puts its own profiles back; drift is not looked for"
+            .into())
     }
 }
 

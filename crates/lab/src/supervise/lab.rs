@@ -227,11 +227,8 @@ impl Lab {
                 request.base, nic.name, other.name
             )));
         }
-        let wire = Wire {
-            base: request.base.clone(),
-            id: request.id,
-            protocol: VlanProtocol::Customer,
-        };
+        let wire =
+            Wire { base: request.base.clone(), id: request.id, protocol: VlanProtocol::Customer };
         let port = Port {
             id: request.id,
             alias: alias(&wire, None),

@@ -64,6 +64,8 @@ mod tests {
             index: LinkIndex(index),
             name: IfName::new(name).unwrap(),
             alias: None,
+            promiscuous: false,
+            port: None,
             kind,
             mtu: 1500,
             mac: None,
