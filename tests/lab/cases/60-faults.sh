@@ -203,7 +203,7 @@ hundreds() {
 }
 has_pods() {
     [ "$(kf get pods -l app=many -o name | wc -l)" = "$1" ] &&
-        [ "$(kf get deployment many -o 'jsonpath={.status.readyReplicas}')" = "$(sed 's/^0$//' <<<"$1")" ]
+        [ "$(kf get deployment many -o 'jsonpath={.status.readyReplicas}')" = "${1/#0/}" ]
 }
 # All fits but for addresses of a StatefulSet that is gone, which wait for their minute.
 settled_but_stays() { eventually "${SETTLE:-60}" only_stays_left; }
