@@ -102,7 +102,7 @@ fn a_name_that_is_there_is_not_touched() {
 /// Gives one address, and looks which links the pod has when it is taken back.
 struct Watchful<'a> {
     pod: &'a Net,
-    seen: Mutex<Option<Vec<String>>>,
+    seen: Mutex<Vec<Vec<String>>>,
 }
 
 impl Ipam for Watchful<'_> {
@@ -113,7 +113,7 @@ impl Ipam for Watchful<'_> {
     }
 
     fn del(&self, _call: &Call) -> Result<(), CniError> {
-        *self.seen.lock().unwrap() = Some(self.pod.links());
+        self.seen.lock().unwrap().push(self.pod.links());
         Ok(())
     }
 
@@ -144,7 +144,7 @@ fn an_address_is_given_back_after_its_link_is_gone() {
             ok(&node.call_with(kind, &Asked::new(command, &path, &config), &watchful));
             assert_eq!(pod.links().len(), usize::from(command == "ADD"), "{kind}");
         }
-        assert_eq!(*watchful.seen.lock().unwrap(), Some(Vec::new()), "{kind}");
+        assert_eq!(*watchful.seen.lock().unwrap(), [[""; 0]], "{kind}");
     }
 }
 
