@@ -43,7 +43,7 @@ sandbox_ids() { # NODE
     cat "$LANDBRIDGE_DIR/lab/nodes/$1"/pods/sandboxes/*.json 2>/dev/null | grep -o '"sandbox":"[0-9a-f]*"' | sort
 }
 
-# networks NAME ADDRESS WORKER: a policy that gives a worker an address on a VLAN of its own.
+# policy_with NAME ADDRESS WORKER: a policy that gives a worker an address on a VLAN of its own.
 policy_with() {
     cat <<YAML
 apiVersion: nmstate.io/v1
@@ -58,8 +58,8 @@ spec:
 YAML
 }
 
-# Two networks on VLANs of their own, one with whereabouts and one with a NetConfig, and a Deployment on both.
-fault_objects() {
+# Networks on VLANs of their own, with addresses of whereabouts and of a NetConfig.
+fault_networks() {
     cat <<YAML
 apiVersion: v1
 kind: Namespace
@@ -107,7 +107,10 @@ spec:
     dnsDomain: planned.example.com
     subnets:
     - {name: subnet1, cidr: 198.18.1.0/24, vlan: 41, allocationRanges: [{start: 198.18.1.10, end: 198.18.1.250}]}
----
+YAML
+}
+fault_workloads() {
+    cat <<YAML
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: many, namespace: faults}
@@ -135,10 +138,14 @@ spec:
       containers: [{name: c, image: i}]
 YAML
 }
-make_fault_objects() {
-    fault_objects >"$WORK/faults.yaml"
-    kc apply -f "$WORK/faults.yaml"
+make_fault_networks() {
+    fault_networks >"$WORK/fault-networks.yaml"
+    kc apply -f "$WORK/fault-networks.yaml"
     kc wait --for=condition=Available --timeout=60s nncp/faults
+}
+make_fault_workloads() {
+    fault_workloads >"$WORK/fault-workloads.yaml"
+    kc apply -f "$WORK/fault-workloads.yaml"
 }
 
 # pod_on NAME NETWORKS: a pod of its own.

@@ -4,7 +4,8 @@
 source "$HERE/faults.sh"
 
 prepared() {
-    make_fault_objects
+    make_fault_networks
+    make_fault_workloads
     settled
 }
 t "faults: networks to be hurt" prepared
@@ -161,7 +162,7 @@ no_definition() {
     pod_on late one | kc apply -f -
     eventually 30 told late 'cannot find a network-attachment-definition (one)'
     kf delete pod late
-    make_fault_objects
+    make_fault_networks
     settled
 }
 t "faults: a definition deleted under a pod: its addresses are released all the same" no_definition
@@ -203,7 +204,7 @@ hundreds() {
 }
 has_pods() {
     [ "$(kf get pods -l app=many -o name | wc -l)" = "$1" ] &&
-        [ "$(kf get deployment many -o 'jsonpath={.status.readyReplicas}')" = "${1/#0/}" ]
+        { [ "$1" = 0 ] || [ "$(kf get deployment many -o 'jsonpath={.status.readyReplicas}')" = "$1" ]; }
 }
 # All fits but for addresses of a StatefulSet that is gone, which wait for their minute.
 settled_but_stays() { eventually "${SETTLE:-60}" only_stays_left; }
