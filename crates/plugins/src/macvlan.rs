@@ -126,14 +126,14 @@ fn master(around: &Handle, master: &Master) -> Outcome<Link> {
     }
 }
 
-/// Addresses first, then the link; one that fails does not keep the other.
+/// The link first: an address is given back when nobody answers for it any more.
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
-    let released = ipam::del(&ipam::kind_of(call)?, call, ipams);
+    let kind = ipam::kind_of(call)?;
     if let Some(pod) = Pod::if_there(call)? {
         let name = wanted_name(call)?;
         pod.net.delete_link(&name).doing(|| format!("failed to delete \"{name}\""))?;
     }
-    released
+    ipam::del(&kind, call, ipams)
 }
 
 fn check(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<()> {

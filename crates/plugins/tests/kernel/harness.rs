@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landbridge_linux::{
     Address, Handle, IfName, Link, LinkIndex, LinkKind, Namespace, NewLink, Sysctl, Sysctls,
 };
-use landbridge_plugins::{NoIpams, Output, main_as};
+use landbridge_plugins::{Ipams, NoIpams, Output, main_as};
 use serde_json::Value;
 
 /// A network of its own; gone with the test.
@@ -97,10 +97,14 @@ impl Node {
 
     /// Calls a plugin of ours as its program would be.
     pub fn call(&self, kind: &str, call: &Asked<'_>) -> Output {
+        self.call_with(kind, call, &NoIpams)
+    }
+
+    /// The same, with addresses of the test's own.
+    pub fn call_with(&self, kind: &str, call: &Asked<'_>, ipams: &dyn Ipams) -> Output {
         let variables = call.variables(&self.path);
         let stdin = call.config.to_string();
-        let run =
-            || main_as(kind, &|name| variables.get(name).cloned(), stdin.as_bytes(), &NoIpams);
+        let run = || main_as(kind, &|name| variables.get(name).cloned(), stdin.as_bytes(), ipams);
         self.net.namespace.run(run).unwrap()
     }
 
