@@ -1,17 +1,19 @@
 //! A cluster in memory for tests, with the faults of a real one on demand.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use kube::ResourceExt;
+use landbridge_api::ledger::{AddressBlock, Claim};
 use landbridge_api::network::{IPSet, IPSetStatus};
 use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use serde_json::Value;
 
-use super::{Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
+use super::{Block, Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
 
 /// What goes wrong with one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,14 @@ pub struct State {
     pub reservations: BTreeMap<String, Reserved>,
     /// By `namespace/name`.
     pub ipsets: BTreeMap<String, IPSet>,
+    /// NetConfigs.
+    pub netconfigs: Vec<Value>,
+    /// Policies.
+    pub policies: Vec<Value>,
+    /// Blocks of the ledger, by name.
+    pub blocks: BTreeMap<String, Block>,
+    /// Whether there are no such blocks in this cluster.
+    pub has_no_ledger: bool,
     /// Prefixes of subnets, by name in lower case; one network for all.
     pub prefixes: BTreeMap<String, IpNet>,
     /// Sets of pods.
@@ -131,7 +141,8 @@ impl FakeObjects {
 }
 
 impl State {
-    fn next(&mut self) -> String {
+    /// The next version of whatever changes.
+    pub fn next(&mut self) -> String {
         self.version += 1;
         self.version.to_string()
     }
@@ -301,6 +312,69 @@ impl Objects for FakeObjects {
         _network: &str,
     ) -> Result<BTreeMap<String, IpNet>, ObjectError> {
         self.call("subnet_prefixes", |state| Ok(state.prefixes.clone()))
+    }
+
+    fn netconfigs(&self) -> Result<Vec<Value>, ObjectError> {
+        self.call("netconfigs", |state| Ok(state.netconfigs.clone()))
+    }
+
+    fn policies(&self) -> Result<Vec<Value>, ObjectError> {
+        self.call("policies", |state| Ok(state.policies.clone()))
+    }
+
+    fn block(&self, name: &str) -> Result<Option<Block>, ObjectError> {
+        self.call("block", |state| Ok(state.blocks.get(name).cloned()))
+    }
+
+    fn blocks(&self) -> Result<Vec<Block>, ObjectError> {
+        self.call("blocks", |state| Ok(state.blocks.values().cloned().collect()))
+    }
+
+    fn create_block(&self, block: &AddressBlock) -> Result<Option<Block>, ObjectError> {
+        self.call("create_block", |state| {
+            if state.has_no_ledger {
+                return Ok(None);
+            }
+            let name = block.name_any();
+            if state.blocks.contains_key(&name) {
+                return Err(ObjectError::Conflict(format!("AddressBlock {name} already exists")));
+            }
+            let mut made = Block::from(block.clone());
+            made.uid = format!("uid-{}", state.next());
+            made.resource_version = state.next();
+            state.blocks.insert(name, made.clone());
+            Ok(Some(made))
+        })
+    }
+
+    fn swap_block(
+        &self,
+        from: &Block,
+        edits: &BTreeMap<IpAddr, Option<Claim>>,
+    ) -> Result<Option<Block>, ObjectError> {
+        self.call("swap_block", |state| {
+            let found = state.blocks.get(&from.name);
+            let same = |found: &&Block| {
+                (&found.uid, &found.resource_version) == (&from.uid, &from.resource_version)
+            };
+            let Some(mut block) = found.filter(same).cloned() else {
+                let text = format!("AddressBlock {} has another state", from.name);
+                return Err(ObjectError::Conflict(text));
+            };
+            for (address, claim) in edits {
+                match claim {
+                    Some(claim) => block.claims.insert(*address, claim.clone()),
+                    None => block.claims.remove(address),
+                };
+            }
+            if block.claims.is_empty() {
+                state.blocks.remove(&from.name);
+                return Ok(None);
+            }
+            block.resource_version = state.next();
+            state.blocks.insert(from.name.clone(), block.clone());
+            Ok(Some(block))
+        })
     }
 
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {
