@@ -6,6 +6,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use landbridge_linux::probe::{Capabilities, Feature};
 use landbridge_linux::{
     Address, Handle, IfName, Link, LinkIndex, LinkKind, Namespace, NewLink, Sysctl, Sysctls,
 };
@@ -219,6 +220,17 @@ pub fn silent(from: &Net, to: &Net, at: &str) -> bool {
 
 pub fn name(text: &str) -> IfName {
     IfName::new(text).unwrap()
+}
+
+/// Whether the kernel has it; otherwise the test says why it does not run.
+pub fn has(feature: Feature) -> bool {
+    match Capabilities::probe().unwrap().why_not(feature) {
+        None => true,
+        Some(why) => {
+            skip(&format!("plugins: {feature:?}").to_lowercase(), why);
+            false
+        }
+    }
 }
 
 pub fn skip(what: &str, why: &str) {
