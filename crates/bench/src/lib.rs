@@ -14,6 +14,7 @@
 //! | [`measure`] | one whole measurement of one server |
 //! | [`report`] | tables, Markdown, ratios |
 //! | [`plane`] | a landbridge of one's own, started and killed |
+//! | [`plugin`] | one call of a CNI plugin, and how long it took |
 //! | [`sets`] | IPSets as load, and what became of them |
 //! | [`ledger`] | what a client knows for certain about its writes, pure (for `landbridge-crash`) |
 
@@ -25,6 +26,7 @@ pub mod ledger;
 pub mod load;
 pub mod measure;
 pub mod plane;
+pub mod plugin;
 pub mod process;
 pub mod report;
 pub mod sets;

@@ -61,6 +61,14 @@ impl Plane {
         self.spawn(command)
     }
 
+    /// `landbridge down`: everything ends that it has started.
+    pub async fn down(&self) -> Result<()> {
+        let mut command = Command::new(&self.binary);
+        let status = command.arg("down").arg("--dir").arg(&self.state).status().await?;
+        anyhow::ensure!(status.success(), "landbridge down failed: {status}");
+        Ok(())
+    }
+
     fn spawn(&self, mut command: Command) -> Result<Child> {
         let log = File::options().create(true).append(true).open(&self.log)?;
         command

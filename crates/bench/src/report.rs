@@ -73,7 +73,7 @@ fn requests(ours: &Figures, peer: Option<&Figures>) -> Table {
                 optional(stats::ratio(row.per_second, theirs.per_second)),
             ]);
         }
-        table.rows.push(cells);
+        table.row(cells);
     }
     table
 }
@@ -94,7 +94,7 @@ fn deliveries(ours: &Figures, peer: Option<&Figures>) -> Table {
             ]);
             cells.push(optional(stats::ratio(row.latency.p99_ms, theirs.latency.p99_ms)));
         }
-        table.rows.push(cells);
+        table.row(cells);
     }
     table
 }
@@ -114,7 +114,7 @@ fn memory(ours: &Figures, peer: Option<&Figures>) -> Option<Table> {
             mib(|memory| memory.resident_kib, after),
             mib(|memory| memory.peak_kib, after),
         ]);
-        table.rows.push(cells);
+        table.row(cells);
     }
     (!table.rows.is_empty()).then_some(table)
 }
@@ -138,30 +138,40 @@ fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-fn fine(value: f64) -> String {
+/// With two digits.
+pub fn fine(value: f64) -> String {
     format!("{value:.2}")
 }
 
-fn optional(value: Option<f64>) -> String {
+/// With two digits, or a dash.
+pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), fine)
 }
 
 /// Cells of text with a head.
-struct Table {
+pub struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(head: &[&str]) -> Self {
+    /// The titles of the first columns.
+    pub fn new(head: &[&str]) -> Self {
         Self { head: head.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
-    fn head(&mut self, more: &[&str]) {
+    /// The titles of further columns.
+    pub fn head(&mut self, more: &[&str]) {
         self.head.extend(more.iter().map(ToString::to_string));
     }
 
-    fn render(&self, style: Style) -> String {
+    /// One more row.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// As text.
+    pub fn render(&self, style: Style) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().chain([&self.head]).filter_map(|row| row.get(column));
             cells.map(String::len).max().unwrap_or_default()
