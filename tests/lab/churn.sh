@@ -29,7 +29,6 @@ source "$HERE/common.sh"
 source "$HERE/faults.sh"
 set -e
 
-RANDOM=$seed
 # pick N: a number below N, in PICKED. Not printed: a subshell would draw the same again and again.
 pick() { PICKED=$((RANDOM % $1)); }
 
@@ -111,6 +110,8 @@ for ((round = 1; round <= rounds; round++)); do
     set +e
     (
         set -e
+        # Here: a subshell does not go on with the numbers of its parent.
+        RANDOM=$((seed + round))
         one_round
     ) >"$WORK/round.log" 2>&1
     status=$?
@@ -122,8 +123,6 @@ for ((round = 1; round <= rounds; round++)); do
         exit 1
     fi
     grep "^ *round" "$WORK/round.log" || true
-    # The subshell has drawn; so that rounds differ, and again the same for the same seed.
-    RANDOM=$((seed + round))
     passed=$((passed + 1))
     echo "ok      round $round (${SECONDS} s)"
 done

@@ -27,7 +27,7 @@ use super::record::{Process, Record, Records, Stage};
 use super::releases::Releases;
 use super::run::{Ask, Run};
 use super::status::status;
-use super::{Attachments, Directory, Settings, View, check};
+use super::{Attachments, Directory, Settings, View, check, leftovers};
 use crate::responder::Problem;
 
 /// Under this name the writes appear in managedFields.
@@ -165,6 +165,7 @@ impl Driver {
 
     fn list_complete(&mut self) {
         let listed = std::mem::take(&mut self.listed);
+        let is_first = self.inherited.is_some();
         if let Some(inherited) = self.inherited.take() {
             let responders = process::with_last_argument(process::SETTINGS);
             for record in inherited {
@@ -181,6 +182,22 @@ impl Driver {
         }
         for pod in listed {
             self.applied(pod);
+        }
+        if is_first {
+            self.tidy();
+        }
+    }
+
+    /// Removes files of pods that an earlier agent did not come to remove.
+    fn tidy(&self) {
+        let directory = self.hands.settings.state_dir.join("pods");
+        // Looked for at once: a pod that comes later has a directory nobody knows yet.
+        let known = |uid: &str| self.pods.contains_key(uid);
+        match leftovers::leftovers(&directory, known) {
+            Ok(left) => drop(tokio::task::spawn_blocking(move || {
+                left.into_iter().for_each(|one| drop(std::fs::remove_dir_all(one)));
+            })),
+            Err(error) => tracing::warn!(%error, "cannot look for files of pods that are gone"),
         }
     }
 
