@@ -188,7 +188,6 @@ impl Claims {
         end: Instant,
         decide: impl Fn(Option<&Block>) -> edits::Decision,
     ) -> Result<Swapped, ObjectError> {
-        let mut is_fresh = false;
         for attempt in 0..TRIES_MAX {
             let pause = Duration::from_millis(u64::from(attempt) * 3).min(PAUSE_MAX);
             if attempt > 0 && Instant::now() + pause >= end {
@@ -197,12 +196,10 @@ impl Claims {
             // The first conflict is nearly always what was seen being old.
             std::thread::sleep(pause.saturating_sub(Duration::from_millis(3)));
             let known = self.seen().get(name).cloned();
+            let is_fresh = known.is_none();
             let block = match known {
                 Some(block) => block,
-                None => {
-                    is_fresh = true;
-                    self.see(name, self.objects.block(name)?)
-                }
+                None => self.see(name, self.objects.block(name)?),
             };
             let (segment, edits) = match decide(block.as_ref()) {
                 edits::Decision::Nothing if is_fresh => return Ok(Swapped::Done(false)),
@@ -216,14 +213,11 @@ impl Claims {
             };
             let outcome = match &block {
                 Some(block) => self.objects.swap_block(block, &edits),
-                None => {
-                    let made = self.objects.create_block(&new_block(name, &segment, edits))?;
-                    if made.is_none() {
-                        // No ledger: nobody to share addresses with.
-                        return Ok(Swapped::Done(false));
-                    }
-                    Ok(made)
-                }
+                None => match self.objects.create_block(&new_block(name, &segment, edits)) {
+                    // No ledger: nobody to share addresses with.
+                    Ok(None) => return Ok(Swapped::Done(false)),
+                    other => other,
+                },
             };
             match outcome {
                 Ok(block) => {

@@ -128,7 +128,7 @@ impl Whereabouts {
         let mut given = Vec::new();
         for (range, wanted) in settings.ipam.ranges.iter().zip(wanted) {
             let share = self.share(&settings, input, range);
-            match share.and_then(|share| self.take(&settings, range, wanted, share, end)) {
+            match share.and_then(|share| self.take(&settings, range, wanted, share.as_ref(), end)) {
                 Ok(address) => given.push(address),
                 Err(error) => {
                     // All or nothing: what the ranges before gave goes back.
@@ -280,7 +280,7 @@ impl Whereabouts {
         settings: &Settings,
         range: &RangeSettings,
         wanted: Option<IpAddr>,
-        share: Option<Arc<Share>>,
+        share: Option<&Arc<Share>>,
         end: Instant,
     ) -> Result<IpNet, CniError> {
         let (ipam, holder) = (&settings.ipam, &settings.holder);
@@ -294,7 +294,7 @@ impl Whereabouts {
                 usable: usable.clone(),
                 wanted,
                 reserved: reserved.clone(),
-                share: share.clone(),
+                share: share.map(Arc::clone),
             };
             let address = match self.pools.ask(&pool, Some(&text), ask, end)? {
                 Answer::Given(address) => address,

@@ -53,16 +53,15 @@ impl Wiring {
         if !read.all.iter().any(|site| meets(&site)) {
             return Ok(Vec::new());
         }
-        let policies = match read.policies {
-            Some(policies) => policies,
-            None => {
-                let policies = Arc::new(objects.policies()?);
-                let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(known) = known.as_mut().filter(|known| known.at == read.at) {
-                    known.policies = Some(Arc::clone(&policies));
-                }
-                policies
+        let policies = if let Some(policies) = read.policies {
+            policies
+        } else {
+            let policies = Arc::new(objects.policies()?);
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.as_mut().filter(|known| known.at == read.at) {
+                known.policies = Some(Arc::clone(&policies));
             }
+            policies
         };
         let mut found = segments_of(definition, &policies, &read.netconfigs);
         found.retain(|site| meets(&site));

@@ -142,7 +142,7 @@ impl FakeObjects {
 
 impl State {
     /// The next version of whatever changes.
-    pub fn next(&mut self) -> String {
+    pub fn next_version(&mut self) -> String {
         self.version += 1;
         self.version.to_string()
     }
@@ -197,7 +197,7 @@ impl Objects for FakeObjects {
                 return Err(ObjectError::Conflict(format!("IPPool {name} already exists")));
             }
             let spec = PoolSpec { range: range.to_owned(), ..PoolSpec::default() };
-            let pool = Pool { resource_version: state.next(), spec };
+            let pool = Pool { resource_version: state.next_version(), spec };
             state.pools.insert(name.to_owned(), pool.clone());
             Ok(pool)
         })
@@ -214,7 +214,7 @@ impl Objects for FakeObjects {
             apply(&mut object, patch)?;
             let spec = serde_json::from_value(object["spec"].take());
             let spec = spec.map_err(|error| ObjectError::Refused(error.to_string()))?;
-            let pool = Pool { resource_version: state.next(), spec };
+            let pool = Pool { resource_version: state.next_version(), spec };
             state.pools.insert(name.to_owned(), pool.clone());
             Ok(pool)
         })
@@ -233,7 +233,7 @@ impl Objects for FakeObjects {
             if state.reservations.contains_key(name) {
                 return Err(ObjectError::Conflict(format!("{name} already exists")));
             }
-            let reserved = Reserved { resource_version: state.next(), spec: spec.clone() };
+            let reserved = Reserved { resource_version: state.next_version(), spec: spec.clone() };
             state.reservations.insert(name.to_owned(), reserved);
             Ok(())
         })
@@ -242,7 +242,8 @@ impl Objects for FakeObjects {
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {
         self.call("replace_reservation", |state| {
             expect(state.reservations.get(name), &with.resource_version, name)?;
-            let reserved = Reserved { resource_version: state.next(), spec: with.spec.clone() };
+            let reserved =
+                Reserved { resource_version: state.next_version(), spec: with.spec.clone() };
             state.reservations.insert(name.to_owned(), reserved);
             Ok(())
         })
@@ -277,8 +278,8 @@ impl Objects for FakeObjects {
                 return Err(ObjectError::Conflict(format!("IPSet {key} already exists")));
             }
             let mut made = ipset.clone();
-            made.metadata.uid = Some(format!("uid-{}", state.next()));
-            made.metadata.resource_version = Some(state.next());
+            made.metadata.uid = Some(format!("uid-{}", state.next_version()));
+            made.metadata.resource_version = Some(state.next_version());
             made.status = state.answer.as_ref().and_then(|answer| answer(&made));
             state.ipsets.insert(key, made.clone());
             Ok(made)
@@ -289,7 +290,7 @@ impl Objects for FakeObjects {
         self.call("replace_ipset", |state| {
             same_ipset(state, ipset)?;
             let mut made = ipset.clone();
-            made.metadata.resource_version = Some(state.next());
+            made.metadata.resource_version = Some(state.next_version());
             made.status = state.answer.as_ref().and_then(|answer| answer(&made));
             state.ipsets.insert(key_of(ipset), made.clone());
             Ok(made)
@@ -340,8 +341,8 @@ impl Objects for FakeObjects {
                 return Err(ObjectError::Conflict(format!("AddressBlock {name} already exists")));
             }
             let mut made = Block::from(block.clone());
-            made.uid = format!("uid-{}", state.next());
-            made.resource_version = state.next();
+            made.uid = format!("uid-{}", state.next_version());
+            made.resource_version = state.next_version();
             state.blocks.insert(name, made.clone());
             Ok(Some(made))
         })
@@ -371,7 +372,7 @@ impl Objects for FakeObjects {
                 state.blocks.remove(&from.name);
                 return Ok(None);
             }
-            block.resource_version = state.next();
+            block.resource_version = state.next_version();
             state.blocks.insert(from.name.clone(), block.clone());
             Ok(Some(block))
         })

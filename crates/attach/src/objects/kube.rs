@@ -399,7 +399,7 @@ impl Objects for KubeObjects {
     ) -> Result<Option<Block>, ObjectError> {
         let api: Api<AddressBlock> = Api::all(self.client.clone());
         let what = format!("changing AddressBlock {}", from.name);
-        let done = self.call(&what, async {
+        self.call(&what, async {
             let outcome = if from.empties(edits) {
                 let preconditions = Preconditions {
                     uid: Some(from.uid.clone()),
@@ -421,8 +421,7 @@ impl Objects for KubeObjects {
                 }
                 other => other.map(Ok),
             }
-        })?;
-        done
+        })?
     }
 
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {

@@ -378,7 +378,9 @@ fn choose(
         let (changes, answers) = serve(ledger, batch.asks(), claims);
         let doubts: Vec<&Share> = batch.refused(&answers).chain(moved).collect();
         if !batch.is_sure && !doubts.is_empty() {
-            doubts.iter().for_each(|share| claims.doubt(share));
+            for share in doubts {
+                claims.doubt(share);
+            }
             batch.is_sure = true;
         } else {
             let wants = batch.wants(&answers);

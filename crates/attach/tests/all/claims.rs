@@ -194,7 +194,7 @@ fn sticky_addresses_keep_their_claim() {
 
 fn record(fake: &FakeObjects, offset: &str, podref: &str) {
     let mut state = fake.state();
-    let version = state.next();
+    let version = state.next_version();
     let pool = state.pools.entry("172.17.0.0-24".into()).or_default();
     pool.resource_version = version;
     let range = "172.17.0.0/24".to_owned();

@@ -1,6 +1,7 @@
 //! A cluster, calls, and networks that are only written down.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -104,21 +105,21 @@ pub fn give_ipset(fake: &FakeObjects, base: &str, name: &str, octets: [u8; 2]) -
     for last in octets[0]..=octets[1] {
         let address = IpAddr::from([a, b, c, last]);
         let block = block_name("vlan-20", block_of(address));
-        let version = state.next();
+        let version = state.next_version();
         let block = state.blocks.entry(block.clone()).or_insert_with(|| Block {
             name: block,
             uid: format!("uid-{version}"),
             segment: "vlan-20".into(),
             ..Block::default()
         });
-        if !block.claims.contains_key(&address) {
+        if let Entry::Vacant(free) = block.claims.entry(address) {
             let claim = Claim {
                 kind: "IPSet".into(),
                 namespace: "openstack".into(),
                 name: name.into(),
                 ..Claim::default()
             };
-            block.claims.insert(address, claim);
+            free.insert(claim);
             block.resource_version = version;
             return Some(address);
         }
@@ -129,7 +130,7 @@ pub fn give_ipset(fake: &FakeObjects, base: &str, name: &str, octets: [u8; 2]) -
 /// An IPSet is gone.
 pub fn free_ipset(fake: &FakeObjects, address: IpAddr) {
     let mut state = fake.state();
-    let version = state.next();
+    let version = state.next_version();
     let name = block_name("vlan-20", block_of(address));
     let block = state.blocks.get_mut(&name).unwrap();
     block.claims.remove(&address);

@@ -21,7 +21,7 @@ fn netconfig(subnets: &[(&str, &str, Option<i64>)]) -> Value {
     })
 }
 
-fn policy(name: &str, interfaces: Value) -> Value {
+fn policy(name: &str, interfaces: &Value) -> Value {
     json!({
         "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy",
         "metadata": {"name": name},
@@ -67,7 +67,7 @@ fn an_attachment_is_where_its_interface_is() {
     ]);
     let nodes = policy(
         "worker-0",
-        json!([
+        &json!([
             vlan("internalapi", "enp6s0", 20, "172.17.0.10"),
             vlan("storage", "enp6s0", 21, "172.18.0.10"),
             {"name": "ospbr", "type": "linux-bridge", "bridge": {"port": [{"name": "enp6s0"}]},
@@ -123,7 +123,7 @@ fn interfaces_of_nodes_have_sites() {
     let config = netconfig(&[("InternalApi", "172.17.0.0/24", Some(20))]);
     let nodes = policy(
         "worker-0",
-        json!([
+        &json!([
             vlan("internalapi", "enp6s0", 20, "172.17.0.10"),
             vlan("strange", "enp6s0", 21, "172.17.0.11"),
             vlan("other", "enp6s0", 22, "10.0.0.1"),
