@@ -195,7 +195,10 @@ impl Driver {
         let known = |uid: &str| self.pods.contains_key(uid);
         match leftovers::leftovers(&directory, known) {
             Ok(left) => drop(tokio::task::spawn_blocking(move || {
-                left.into_iter().for_each(|one| drop(std::fs::remove_dir_all(one)));
+                for one in left {
+                    // What cannot be removed is looked for again by the next agent.
+                    let _ = std::fs::remove_dir_all(one);
+                }
             })),
             Err(error) => tracing::warn!(%error, "cannot look for files of pods that are gone"),
         }

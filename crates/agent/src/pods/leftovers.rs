@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn only_what_nobody_knows() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(leftovers(&dir.path().join("none"), |_| true).unwrap(), [PathBuf::new(); 0]);
+        assert!(leftovers(&dir.path().join("none"), |_| true).unwrap().is_empty());
         for uid in ["a", "b", "c"] {
             std::fs::create_dir(dir.path().join(uid)).unwrap();
         }
