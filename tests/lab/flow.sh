@@ -3,8 +3,7 @@
 #
 #   KUBECONFIG=… LANDBRIDGE_BIN=… LANDBRIDGE_DIR=… tests/lab/flow.sh [PART OF A CASE'S NAME]
 #
-# The cases of the default lab stand on each other, in the order of the files: nodes, policies, attachments,
-# faults. LANDBRIDGE_LAB=NAME runs those of another shape instead (tests/lab/shapes).
+# The cases of the default lab stand on each other, in the order of the files: nodes, policies, attachments. LANDBRIDGE_LAB_CASES=NAME runs those for another lab instead (tests/lab/shapes).
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/../kubectl/lib.sh" "${1:-}"
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +17,7 @@ trap 'rm -rf "$WORK"' EXIT
 source "$HERE/common.sh"
 
 parts=("$HERE"/cases/*.sh)
-[ "${LANDBRIDGE_LAB:-default}" = default ] || parts=("$HERE/shapes/$LANDBRIDGE_LAB.sh")
+[ "${LANDBRIDGE_LAB_CASES:-default}" = default ] || parts=("$HERE/shapes/$LANDBRIDGE_LAB_CASES.sh")
 for part in "${parts[@]}"; do
     # shellcheck source=/dev/null
     source "$part"
