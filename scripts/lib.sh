@@ -54,7 +54,7 @@ ensure() {
 SERVER_PID=
 start_server() {
     local binary=$1 dir=$2 log=$3 deadline=$((SECONDS + 60))
-    "$binary" up --dir "$dir" >"$log" 2>&1 &
+    "$binary" up --lab none --dir "$dir" >"$log" 2>&1 &
     SERVER_PID=$!
     until "$binary" status --dir "$dir" >/dev/null 2>&1; do
         if ! kill -0 "$SERVER_PID" 2>/dev/null; then

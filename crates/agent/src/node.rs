@@ -15,7 +15,7 @@ use futures::StreamExt as _;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -41,6 +41,8 @@ pub struct Settings {
     pub name: String,
     /// Labels it starts with.
     pub labels: BTreeMap<String, String>,
+    /// Taints it starts with.
+    pub taints: Vec<Taint>,
     /// The NIC whose addresses are the node's.
     pub nic: Option<IfName>,
     /// So many pods fit.
@@ -55,6 +57,7 @@ impl Settings {
         Self {
             name: name.to_owned(),
             labels: BTreeMap::new(),
+            taints: Vec::new(),
             nic,
             pods: 1000,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -239,11 +242,13 @@ impl Keeper {
             &self.machine,
             &addresses,
         );
-        let said = object::without_heartbeats(status.clone());
+        let listed = object::addresses(&self.settings, &addresses);
+        let said = json!([object::without_heartbeats(status.clone()), listed]);
         let known = self.told.as_ref();
         if known.is_some_and(|(known, at)| *known == said && at.elapsed() < REPORTED) {
             return Ok(());
         }
+        self.nodes.patch_status(&name, &params, &Patch::Merge(listed)).await?;
         let patch = Patch::Strategic(json!({"status": status}));
         let node = self.nodes.patch_status(&name, &params, &patch).await?;
         self.take(node);

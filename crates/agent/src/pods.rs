@@ -27,6 +27,7 @@ pub mod directory;
 mod driver;
 mod find;
 mod hands;
+mod leftovers;
 pub mod machine;
 mod notices;
 pub mod probe;

@@ -18,6 +18,12 @@ const NODE: &[(&str, &[&str], &[&str])] = &[
     ),
     ("network.openstack.org", &["ipsets"], &["get", "list", "watch", "create", "patch", "delete"]),
     ("network.openstack.org", &["netconfigs", "reservations"], READ),
+    // What pods have of a NetConfig's addresses is claimed where IPSets look.
+    (
+        "landbridge.dev",
+        &["addressblocks"],
+        &["get", "list", "watch", "create", "update", "patch", "delete"],
+    ),
     ("nmstate.io", &["nodenetworkconfigurationpolicies"], READ),
     ("nmstate.io", &["nodenetworkconfigurationpolicies/status"], &["get", "patch", "update"]),
     ("nmstate.io", &["nodenetworkconfigurationenactments", "nodenetworkstates"], READ),

@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The group of all kinds that are ours alone.
 pub const GROUP: &str = "landbridge.dev";
@@ -72,9 +73,13 @@ pub struct Claim {
     /// Identity of the holder; empty while only a record of it is there, as during a restore.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Which of the holder's addresses this is: the name of the network.
+    /// Which of the holder's addresses this is: the name of the network, or of the interface.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub attachment: String,
+    /// Which incarnation of the holder it was given to, where one name may have several at a time:
+    /// the container of a pod.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instance: String,
     /// Who handed it out, for example `NetConfig openstack/netconfig`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
@@ -103,6 +108,31 @@ fn claims(generator: &mut SchemaGenerator) -> Schema {
         "additionalProperties": claim,
         "x-kubernetes-map-type": "atomic",
     })
+}
+
+/// The merge patch that changes claims of a block, if it still is in the state named by `uid` and
+/// `version`: new claims in the place of what was there, and addresses that are free from now on.
+pub fn swap_patch(uid: &str, version: &str, edits: &BTreeMap<IpAddr, Option<Claim>>) -> Value {
+    let claims: serde_json::Map<String, Value> = edits
+        .iter()
+        .map(|(address, claim)| (address.to_string(), claim.as_ref().map_or(Value::Null, whole)))
+        .collect();
+    json!({
+        "metadata": {"uid": uid, "resourceVersion": version},
+        "spec": {"claims": claims},
+    })
+}
+
+/// The claim with all its fields: what a merge patch leaves out would stay as it was.
+fn whole(claim: &Claim) -> Value {
+    let mut whole = json!({
+        "namespace": null, "uid": null, "attachment": null, "instance": null, "source": null,
+        "fixed": null,
+    });
+    if let (Value::Object(whole), Value::Object(written)) = (&mut whole, json!(claim)) {
+        whole.extend(written);
+    }
+    whole
 }
 
 /// The first address of the block that holds `address`.
@@ -134,6 +164,33 @@ pub fn block_name(segment: &str, base: IpAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_swap_leaves_nothing_of_the_holder_before() {
+        let address: IpAddr = "172.17.0.100".parse().unwrap();
+        let claim = Claim { kind: "IPSet".into(), name: "a".into(), ..Claim::default() };
+        let free: IpAddr = "172.17.0.101".parse().unwrap();
+        let edits = BTreeMap::from([(address, Some(claim)), (free, None)]);
+        let patch = swap_patch("u", "7", &edits);
+        assert_eq!(patch["metadata"], json!({"uid": "u", "resourceVersion": "7"}));
+        let claims = &patch["spec"]["claims"];
+        assert_eq!(claims["172.17.0.101"], Value::Null);
+        let written = &claims["172.17.0.100"];
+        assert_eq!((&written["kind"], &written["name"]), (&json!("IPSet"), &json!("a")));
+        // Every field a claim can have is there.
+        let full = Claim {
+            kind: "k".into(),
+            namespace: "n".into(),
+            name: "n".into(),
+            uid: "u".into(),
+            attachment: "a".into(),
+            instance: "i".into(),
+            source: "s".into(),
+            fixed: true,
+        };
+        let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(written), keys(&json!(full)));
+    }
 
     #[test]
     fn blocks_have_names() {

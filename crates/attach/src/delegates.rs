@@ -11,6 +11,7 @@ use landbridge_cni::json::Object;
 use landbridge_cni::networks::{self, Selection};
 
 use crate::objects::{ObjectError, Objects, Pod};
+use crate::origin;
 use crate::settings::Settings;
 use crate::sticky;
 
@@ -173,6 +174,7 @@ fn of_selection(
         None
     };
     sticky::mark(&mut network, holder.as_ref());
+    origin::mark(&mut network, namespace, name);
     for plugin in &mut network.plugins {
         if let Some(args) = &selection.cni_args {
             plugin.add_cni_args(args);

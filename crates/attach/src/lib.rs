@@ -24,6 +24,7 @@
 pub mod alone;
 pub mod attacher;
 pub mod cache;
+pub mod claims;
 pub mod daemon;
 pub mod delegates;
 pub mod install;
@@ -32,6 +33,7 @@ pub mod ipsets;
 pub mod message;
 pub mod networks;
 pub mod objects;
+pub mod origin;
 pub mod own;
 pub mod reconcile;
 pub mod releases;

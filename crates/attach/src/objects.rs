@@ -7,10 +7,13 @@ pub mod fake;
 mod kube;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
+use landbridge_api::ledger::{AddressBlock, Claim};
 use landbridge_api::network::IPSet;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
+use serde_json::Value;
 use thiserror::Error;
 
 pub use self::kube::KubeObjects;
@@ -90,6 +93,33 @@ pub struct Reserved {
     pub resource_version: String,
     /// Who holds the address.
     pub spec: Reservation,
+}
+
+/// A block of the ledger, in one state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+    /// Which state of it this is.
+    pub resource_version: String,
+    /// The wire.
+    pub segment: String,
+    /// Who holds what.
+    pub claims: BTreeMap<IpAddr, Claim>,
+}
+
+impl From<AddressBlock> for Block {
+    fn from(object: AddressBlock) -> Self {
+        Self {
+            name: object.metadata.name.unwrap_or_default(),
+            uid: object.metadata.uid.unwrap_or_default(),
+            resource_version: object.metadata.resource_version.unwrap_or_default(),
+            segment: object.spec.segment,
+            claims: object.spec.claims,
+        }
+    }
 }
 
 /// A set of equal pods whose addresses may stay with it.
@@ -183,6 +213,24 @@ pub trait Objects: Send + Sync {
         network: &str,
     ) -> Result<BTreeMap<String, IpNet>, ObjectError>;
 
+    /// All NetConfigs, as they are written.
+    fn netconfigs(&self) -> Result<Vec<Value>, ObjectError>;
+    /// All NodeNetworkConfigurationPolicies, as they are written.
+    fn policies(&self) -> Result<Vec<Value>, ObjectError>;
+    /// A block of the ledger.
+    fn block(&self, name: &str) -> Result<Option<Block>, ObjectError>;
+    /// All blocks of the ledger.
+    fn blocks(&self) -> Result<Vec<Block>, ObjectError>;
+    /// Makes a block; a conflict when there is one. `None`: this cluster has no ledger.
+    fn create_block(&self, block: &AddressBlock) -> Result<Option<Block>, ObjectError>;
+    /// Changes claims of that state of a block; a conflict when it has another state. `None`:
+    /// nothing was claimed any more, and the block is gone.
+    fn swap_block(
+        &self,
+        from: &Block,
+        edits: &BTreeMap<IpAddr, Option<Claim>>,
+    ) -> Result<Option<Block>, ObjectError>;
+
     /// All StatefulSets and DaemonSets.
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError>;
     /// The names of all nodes.
@@ -201,6 +249,14 @@ pub enum ObjectError {
     /// The answer is no.
     #[error("the Kubernetes API refuses it: {0}")]
     Refused(String),
+}
+
+impl Block {
+    /// Whether nothing is claimed once these changes are made.
+    pub fn empties(&self, edits: &BTreeMap<IpAddr, Option<Claim>>) -> bool {
+        let stays = |address: &IpAddr| !matches!(edits.get(address), Some(None));
+        !self.claims.keys().any(stays) && edits.values().all(Option::is_none)
+    }
 }
 
 impl ObjectError {

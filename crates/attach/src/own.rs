@@ -18,7 +18,7 @@ pub struct OwnPlugins(Arc<Ipams>);
 
 impl OwnPlugins {
     /// As [`Daemon::new`](crate::daemon::Daemon::new) wants it.
-    pub fn new(ipams: Arc<Ipams>) -> Arc<dyn Networks> {
+    pub fn with(ipams: Arc<Ipams>) -> Arc<dyn Networks> {
         Arc::new(Self(ipams))
     }
 

@@ -8,9 +8,16 @@
 //! Records are read before pods. Nobody gets a record without being a pod, so a record that was
 //! there before the pods were listed and whose pod is not among them is of nobody.
 //!
+//! The ledger of IPSets follows the records: what is recorded and not claimed there, because the
+//! NetConfig came later or somebody else wrote the record, is claimed; what is claimed for a pod and
+//! not recorded is an orphan like any other. A record whose address the ledger knows as somebody
+//! else's is told to the pod: one address has two holders, and people have to decide.
+//!
 //! Compared with upstream: addresses are compared as addresses, reservations are matched by the
 //! names that pools give them (with network names and for slices, too), and nothing is decided when
 //! anything could not be read.
+
+pub mod derived;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
+use landbridge_api::ledger::Claim;
 use landbridge_api::network::IPSet;
 use landbridge_cni::args::Args;
 use landbridge_cni::config::Network;
@@ -25,8 +33,11 @@ use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Allocation, Ipam, Ledger, pool_name, reservation_address};
 use serde_json::Value;
 
+use self::derived::{Double, recorded};
+use crate::claims::edits::Wants;
+use crate::claims::{HOLDER, Place, Put};
 use crate::ipsets;
-use crate::objects::{Definition, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
+use crate::objects::{Block, Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
 use crate::sticky;
 use crate::whereabouts::Pools;
 
@@ -39,6 +50,12 @@ const FREE: Duration = Duration::from_secs(10);
 /// The cluster, as far as records go.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
+    /// The ledger.
+    pub blocks: Vec<Block>,
+    /// NetConfigs as they are written.
+    pub netconfigs: Vec<Value>,
+    /// Policies as they are written; not read when there is no NetConfig.
+    pub policies: Vec<Value>,
     /// IPSets made for pods.
     pub ipsets: Vec<IPSet>,
     /// Reservations by name.
@@ -58,7 +75,12 @@ pub struct Picture {
 impl Picture {
     /// Reads it, records before those they are for.
     pub fn read(objects: &dyn Objects) -> Result<Self, ObjectError> {
+        let (blocks, netconfigs) = (objects.blocks()?, objects.netconfigs()?);
+        let policies = if netconfigs.is_empty() { Vec::new() } else { objects.policies()? };
         Ok(Self {
+            blocks,
+            netconfigs,
+            policies,
             ipsets: objects.ipsets(ipsets::LABEL)?,
             reservations: objects.reservations()?,
             pools: objects.pools()?,
@@ -88,6 +110,15 @@ pub enum Orphan {
         name: String,
         /// Which state of it.
         version: String,
+    },
+    /// A claim of the ledger for a pod: where, and of whom.
+    Claim {
+        /// The wire.
+        segment: String,
+        /// The address.
+        address: IpAddr,
+        /// The pod, the interface, the container.
+        held: (String, String, String),
     },
     /// An IPSet, in one state.
     IPSet {
@@ -155,7 +186,29 @@ pub fn orphans(picture: &Picture) -> Vec<Orphan> {
             version: ipset.resource_version().unwrap_or_default(),
         });
     }
+    // Where a pool cannot be read it is not known what is recorded.
+    if let Some(recorded) = recorded(&picture.pools) {
+        for (place, claim) in pod_claims(picture) {
+            if !recorded.backs(place.address, claim) {
+                let Claim { namespace, name, attachment, instance, .. } = claim.clone();
+                let held = (format!("{namespace}/{name}"), attachment, instance);
+                let segment = place.segment.to_string();
+                found.push(Orphan::Claim { segment, address: place.address, held });
+            }
+        }
+    }
     found
+}
+
+/// The claims of pods.
+fn pod_claims(picture: &Picture) -> impl Iterator<Item = (Place, &Claim)> {
+    picture.blocks.iter().flat_map(|block| {
+        let segment: Arc<str> = block.segment.as_str().into();
+        let ours = block.claims.iter().filter(|(_, claim)| claim.kind == HOLDER);
+        ours.map(move |(address, claim)| {
+            (Place { segment: Arc::clone(&segment), address: *address }, claim)
+        })
+    })
 }
 
 fn is_live(
@@ -201,16 +254,20 @@ fn scopes_of(pool: &str, range: &str) -> BTreeSet<String> {
 
 /// The pools that sticky definitions draw from.
 fn sticky_pools(definitions: &[Definition]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for definition in definitions.iter().filter(|definition| sticky::is_sticky(definition)) {
-        let network = Network::of_definition(&definition.name, &definition.config);
-        let Ok(Some(network)) = network else { continue };
-        for plugin in &network.plugins {
-            let Some(Value::Object(section)) = plugin.keys.get("ipam") else { continue };
-            let Ok(ipam) = Ipam::from_section(section, &Args::default()) else { continue };
-            let ranges = ipam.ranges.iter();
-            found.extend(ranges.map(|range| pool_name(&ipam.network_name, range.range)));
-        }
+    let sticky = definitions.iter().filter(|definition| sticky::is_sticky(definition));
+    sticky.flat_map(pools_of).collect()
+}
+
+/// The pools that a definition draws from.
+fn pools_of(definition: &Definition) -> Vec<String> {
+    let mut found = Vec::new();
+    let network = Network::of_definition(&definition.name, &definition.config);
+    let Ok(Some(network)) = network else { return found };
+    for plugin in &network.plugins {
+        let Some(Value::Object(section)) = plugin.keys.get("ipam") else { continue };
+        let Ok(ipam) = Ipam::from_section(section, &Args::default()) else { continue };
+        let ranges = ipam.ranges.iter();
+        found.extend(ranges.map(|range| pool_name(&ipam.network_name, range.range)));
     }
     found
 }
@@ -242,7 +299,11 @@ pub struct Report {
     pub freed: Vec<Orphan>,
     /// What is an orphan and waits for its time.
     pub waiting: usize,
-    /// What could not be freed, and why.
+    /// What was recorded and is claimed now.
+    pub claimed: usize,
+    /// Addresses that have two holders, in words, when that is news.
+    pub doubles: Vec<String>,
+    /// What could not be done, and why.
     pub failed: Vec<String>,
 }
 
@@ -251,6 +312,8 @@ pub struct Reconciler {
     objects: Arc<dyn Objects>,
     pools: Pools,
     memory: Memory,
+    /// What people were told of already.
+    told: BTreeSet<String>,
     grace: Duration,
 }
 
@@ -258,7 +321,7 @@ impl Reconciler {
     /// Nothing is suspected yet.
     pub fn new(objects: Arc<dyn Objects>, grace: Duration) -> Self {
         let pools = Pools::new(Arc::clone(&objects));
-        Self { objects, pools, memory: Memory::default(), grace }
+        Self { objects, pools, memory: Memory::default(), told: BTreeSet::new(), grace }
     }
 
     /// One pass.
@@ -274,7 +337,45 @@ impl Reconciler {
                 Err(text) => report.failed.push(text),
             }
         }
+        let derived = derived::derive(&picture);
+        self.claim(derived.missing, &mut report);
+        self.tell(&picture, derived.doubles, &mut report);
         Ok(report)
+    }
+
+    /// Claims what is recorded, in one swap for each block.
+    fn claim(&self, missing: Wants, report: &mut Report) {
+        let mut blocks: BTreeMap<String, Wants> = BTreeMap::new();
+        for (place, claim) in missing {
+            blocks.entry(place.block()).or_default().insert(place, claim);
+        }
+        for wants in blocks.into_values() {
+            let end = Instant::now() + FREE;
+            match self.pools.claims().put(&wants, &mut Wants::new(), end) {
+                Ok(Put::All) => report.claimed += wants.len(),
+                // Somebody was faster; the next pass sees who.
+                Ok(Put::Lost) => {}
+                Err(error) => report.failed.push(error.to_string()),
+            }
+        }
+    }
+
+    /// Tells of addresses with two holders, once for each.
+    fn tell(&mut self, picture: &Picture, doubles: Vec<Double>, report: &mut Report) {
+        let now: BTreeSet<String> = doubles.iter().map(ToString::to_string).collect();
+        for double in doubles {
+            let text = double.to_string();
+            if self.told.contains(&text) {
+                continue;
+            }
+            if let Some(pod) = picture.pods.iter().find(|pod| pod.reference() == double.podref) {
+                let event =
+                    Event { is_warning: true, reason: "AddressHeldTwice", message: text.clone() };
+                self.objects.tell(pod, vec![event]);
+            }
+            report.doubles.push(text);
+        }
+        self.told = now;
     }
 
     /// Frees one, if it still is what it was.
@@ -293,6 +394,21 @@ impl Reconciler {
                     Err(error) if !error.is_conflict() => Err(format!("{name}: {error}")),
                     _ => Ok(()),
                 }
+            }
+            Orphan::Claim { segment, address, .. } => {
+                // It may have been recorded since the picture was taken.
+                let pools = self.objects.pools().map_err(|error| error.to_string())?;
+                let Some(recorded) = recorded(&pools) else { return Ok(()) };
+                let is_it = |(place, _): &(Place, &Claim)| {
+                    *place.segment == **segment && place.address == *address
+                };
+                let Some((place, claim)) = pod_claims(picture).find(is_it) else { return Ok(()) };
+                if recorded.backs(*address, claim) {
+                    return Ok(());
+                }
+                let gone = Wants::from([(place, claim.clone())]);
+                let end = Instant::now() + FREE;
+                self.pools.claims().take_back(&gone, end).map_err(|error| error.to_string())
             }
             Orphan::IPSet { namespace, name, .. } => {
                 let is_it = |ipset: &&IPSet| {

@@ -3,7 +3,7 @@
 //! ADD: a record in the pool (with all others that wait, see [`pools`]), then the reservation that
 //! overlapping ranges look at. DEL: the reservation first, then the record. So at every instant at
 //! which a call may break off the record is there for the next call, or for [`crate::reconcile`],
-//! to find. A reservation names its container, so a late DEL of an old container does not take the
+//! to find. What IPSets may have, too, is claimed before it is recorded ([`crate::claims`]). A reservation names its container, so a late DEL of an old container does not take the
 //! reservation of a new one of the same pod.
 //!
 //! The seam to whoever runs plugins is one shape: the configuration a plugin reads on standard
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
+use landbridge_addr::net::Range;
 use landbridge_cni::config::Input;
 use landbridge_cni::environment::Environment;
 use landbridge_cni::error::{CniError, Code, Coded};
@@ -30,9 +31,12 @@ use landbridge_cni::whereabouts::{
 };
 use serde_json::Value;
 
-pub use self::batch::{Answer, Ask, Holder, serve};
+pub use self::batch::{Answer, Ask, Holder, Others, serve};
 pub use self::pools::Pools;
+use crate::claims::edits::claim_of;
+use crate::claims::{Record, Share};
 use crate::objects::{ObjectError, Objects, Reserved};
+use crate::origin;
 use crate::releases::{Release, Releases};
 use crate::requested;
 use crate::sticky;
@@ -79,6 +83,8 @@ struct Settings {
     /// Whether DEL leaves the record.
     is_kept: bool,
     wanted: Vec<IpNet>,
+    /// The pod's identity; empty when the address is to outlive it.
+    uid: String,
 }
 
 /// A reservation that was in the way.
@@ -127,7 +133,8 @@ impl Whereabouts {
             .map_err(|error| error.report(""))?;
         let mut given = Vec::new();
         for (range, wanted) in settings.ipam.ranges.iter().zip(wanted) {
-            match self.take(&settings, range, wanted, end) {
+            let share = self.share(&settings, input, range);
+            match share.and_then(|share| self.take(&settings, range, wanted, share.as_ref(), end)) {
                 Ok(address) => given.push(address),
                 Err(error) => {
                     // All or nothing: what the ranges before gave goes back.
@@ -248,11 +255,38 @@ impl Whereabouts {
         self.pools.ask(pool, None, Ask::Release(holder.clone()), end).map(|_| ())
     }
 
+    /// What an address of the range has to be claimed as; `None` where no NetConfig has such.
+    fn share(
+        &self,
+        settings: &Settings,
+        input: &Input,
+        range: &RangeSettings,
+    ) -> Result<Option<Arc<Share>>, CniError> {
+        let origin = origin::of(input);
+        let wrong = |why: String| {
+            let text = format!("error at storage engine: the ledger of IPSets: {why}");
+            CniError::new(Code::TRY_AGAIN, text)
+        };
+        let net = range.range.trunc();
+        let bounds = Range::new(net.network(), net.broadcast());
+        let bounds = bounds.ok_or_else(|| wrong(format!("{net} is no range")))?;
+        let sites = self.pools.claims().sites(&origin.definition, bounds);
+        let sites = sites.map_err(|error| wrong(error.to_string()))?;
+        if sites.is_empty() {
+            return Ok(None);
+        }
+        let Holder { container_id, podref, ifname } = &settings.holder;
+        let record = Record { id: container_id, podref, ifname };
+        let claim = claim_of(&record, &settings.uid, &origin.source);
+        Ok(Some(Arc::new(Share { sites, claim })))
+    }
+
     fn take(
         &self,
         settings: &Settings,
         range: &RangeSettings,
         wanted: Option<IpAddr>,
+        share: Option<&Arc<Share>>,
         end: Instant,
     ) -> Result<IpNet, CniError> {
         let (ipam, holder) = (&settings.ipam, &settings.holder);
@@ -266,6 +300,7 @@ impl Whereabouts {
                 usable: usable.clone(),
                 wanted,
                 reserved: reserved.clone(),
+                share: share.map(Arc::clone),
             };
             let address = match self.pools.ask(&pool, Some(&text), ask, end)? {
                 Answer::Given(address) => address,
@@ -417,7 +452,9 @@ impl Whereabouts {
         let wanted = requested::of_call(input, environment).map_err(|error| error.report(""));
         // A wish that cannot be read must not keep an address from release.
         let wanted = if needs_pod { wanted? } else { Vec::new() };
-        Ok(Settings { ipam, holder, is_kept: sticky.is_some(), wanted })
+        let uid = environment.args.pod().filter(|_| sticky.is_none()).map(|pod| pod.uid);
+        let uid = uid.unwrap_or_default();
+        Ok(Settings { ipam, holder, is_kept: sticky.is_some(), wanted, uid })
     }
 
     /// The section, with what the flat file adds. Having no such file is fine here.

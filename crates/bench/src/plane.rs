@@ -34,6 +34,8 @@ impl Plane {
     /// `landbridge up`, until it answers.
     pub async fn up(&self, arguments: &[&str]) -> Result<(Child, Config)> {
         let mut command = Command::new(&self.binary);
+        // What is measured and killed here is the API and its controllers.
+        command.env("LANDBRIDGE_LAB", "none");
         command.arg("up").arg("--dir").arg(&self.state).args(arguments);
         let mut server = self.spawn(command)?;
         let deadline = Instant::now() + PATIENCE;

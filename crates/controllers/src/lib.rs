@@ -7,9 +7,11 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod hosts;
 pub mod ipam;
 pub mod mirror;
 pub mod rights;
@@ -18,5 +20,8 @@ use std::future::Future;
 
 /// Runs every controller until `stop` is done.
 pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
-    ipam::run(client, stop).await;
+    use futures::FutureExt as _;
+    let stop = stop.shared();
+    let hosts = hosts::run(client.clone(), stop.clone());
+    futures::future::join(ipam::run(client, stop), hosts).await;
 }

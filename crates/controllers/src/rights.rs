@@ -27,6 +27,12 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
         &["patch", "delete"],
     ),
     ("k8s.cni.cncf.io", &["network-attachment-definitions"], &[]),
+    // Which wire an attachment is on, and which addresses nodes have.
+    (
+        "nmstate.io",
+        &["nodenetworkconfigurationpolicies", "nodenetworkconfigurationenactments"],
+        &[],
+    ),
     ("apps", &["statefulsets", "daemonsets"], &[]),
     ("", &["pods", "nodes"], &[]),
 ];
@@ -45,6 +51,8 @@ pub fn role() -> ClusterRole {
         .map(|(group, resources, verbs)| rule(group, resources, strings(&[READ, verbs].concat())))
         .collect();
     rules.push(rule("events.k8s.io", &["events"], strings(&["create", "patch"])));
+    // About pods, as Multus writes them.
+    rules.push(rule("", &["events"], strings(&["create", "patch"])));
     let mut role = ClusterRole { rules: Some(rules), ..ClusterRole::default() };
     role.metadata.name = Some(NAME.to_owned());
     role

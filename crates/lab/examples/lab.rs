@@ -22,9 +22,11 @@ use landbridge_lab::exec::{Target, exec};
 use landbridge_lab::info::LabInfo;
 use landbridge_lab::spec::builtin;
 use landbridge_lab::supervise::{self, Template};
-use landbridge_lab::wires::{self, LabWires, VlanLink};
+use landbridge_lab::wires::{self, LabWires};
 use landbridge_lab::{exec as exec_module, start};
+use landbridge_linux::link::VlanProtocol;
 use landbridge_linux::{Handle, IfName, Namespace};
+use landbridge_nodestate::wires::{VlanLink, Wires as _};
 
 type Outcome<T = ExitCode> = Result<T, Box<dyn Error>>;
 
@@ -70,6 +72,7 @@ fn run(arguments: &[&str]) -> Outcome {
                 name: IfName::new(name)?,
                 base: IfName::new(base)?,
                 id: id.parse()?,
+                protocol: VlanProtocol::Customer,
                 mtu: mtu.first().map(|mtu| mtu.parse()).transpose()?,
             };
             done(LabWires { socket: PathBuf::from(socket) }.make_vlan(&Handle::open()?, &vlan))

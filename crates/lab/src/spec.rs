@@ -113,6 +113,17 @@ pub struct Nic {
     pub gateways: Vec<IpAddr>,
 }
 
+impl Effect {
+    /// As Kubernetes writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+}
+
 impl Shape {
     /// The node of that name, with its place.
     pub fn node(&self, name: &str) -> Option<(usize, &Node)> {

@@ -320,6 +320,8 @@ mod tests {
             index: LinkIndex(index),
             name: IfName::new(name).unwrap(),
             alias: None,
+            promiscuous: false,
+            port: None,
             kind: LinkKind::Veth,
             mtu: 1500,
             mac: None,

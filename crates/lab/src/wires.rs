@@ -8,11 +8,13 @@ mod below;
 mod client;
 mod protocol;
 mod server;
-mod vlans;
 
 use std::path::PathBuf;
 
-use landbridge_linux::{Handle, IfName};
+use landbridge_linux::Handle;
+use landbridge_linux::link::VlanProtocol;
+use landbridge_linux::probe::{Capabilities, Feature};
+use landbridge_nodestate::wires::{Kernel, VlanLink, WireError, Wires};
 
 pub use self::client::{AskError, link, reboot, status};
 pub(crate) use self::protocol::{Answer, NodeRequest, OperatorRequest, VlanRequest};
@@ -23,17 +25,6 @@ pub const NODE_SOCKET: &str = "wires.sock";
 /// The operator's socket in the lab's directory.
 pub const SUPERVISOR_SOCKET: &str = "supervisor.sock";
 
-/// A VLAN of another link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VlanLink {
-    pub name: IfName,
-    /// A NIC, or a bridge or bond that leads to one.
-    pub base: IfName,
-    pub id: u16,
-    /// Nothing is the base's.
-    pub mtu: Option<u32>,
-}
-
 /// Makes VLANs for one node of a lab whose kernel has no 8021q.
 #[derive(Clone, Debug)]
 pub struct LabWires {
@@ -41,47 +32,37 @@ pub struct LabWires {
     pub socket: PathBuf,
 }
 
-/// Why there is no such link.
-#[derive(Debug, thiserror::Error)]
-pub enum WireError {
-    #[error(transparent)]
-    Network(#[from] landbridge_linux::Error),
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    #[error("cannot make VLAN link {name}: {reason}")]
-    Impossible { name: IfName, reason: String },
-}
-
-impl LabWires {
-    /// Makes the link in the handle's namespace, which must be the node's: switched off, without
-    /// addresses, with the base's MAC as a VLAN of the kernel would have it.
-    pub fn make_vlan(&self, net: &Handle, vlan: &VlanLink) -> Result<(), WireError> {
-        let impossible = |reason| WireError::Impossible { name: vlan.name.clone(), reason };
+impl Wires for LabWires {
+    /// By the kernel where it can; otherwise a wire of its own into the lab's switch, with the base's MAC
+    /// as a VLAN of the kernel would have it. The namespace must be the node's. The base may be a bridge
+    /// or bond that leads to a NIC.
+    fn make_vlan(&self, net: &Handle, vlan: &VlanLink) -> Result<(), WireError> {
+        if Capabilities::probe().is_ok_and(|kernel| kernel.why_not(Feature::Vlan).is_none()) {
+            return Kernel.make_vlan(net, vlan);
+        }
+        let impossible = |reason: String| {
+            WireError::Refused(format!("cannot make VLAN link {}: {reason}", vlan.name))
+        };
+        if vlan.protocol != VlanProtocol::Customer {
+            let reason =
+                "this kernel has no 8021q, and the lab's switches stand in for 802.1Q only";
+            return Err(impossible(reason.to_owned()));
+        }
         let links = net.links()?;
         let base = links.iter().find(|link| link.name == vlan.base);
         let base = base.ok_or_else(|| impossible(format!("there is no link {}", vlan.base)))?;
-        if let Some(mtu) = vlan.mtu.filter(|mtu| *mtu > base.mtu) {
-            let reason = format!("MTU {mtu} is more than that of {}, {}", base.name, base.mtu);
-            return Err(impossible(reason));
-        }
         let candidates = below::candidates(&links, base).map_err(impossible)?;
         let request = NodeRequest::Vlan(VlanRequest {
             candidates,
             base: vlan.base.clone(),
             id: vlan.id,
             name: vlan.name.clone(),
-            mtu: vlan.mtu.or(Some(base.mtu)),
+            // The base may be about to grow; until then it is the limit, as for the kernel.
+            mtu: Some(vlan.mtu.map_or(base.mtu, |mtu| mtu.min(base.mtu))),
             mac: base.mac,
         });
-        client::ask(&self.socket, &request)?;
+        client::ask(&self.socket, &request)
+            .map_err(|error| WireError::Refused(error.to_string()))?;
         Ok(())
     }
 }
-
-/// What the alias of a link says that stands for a VLAN.
-pub(crate) fn alias(base: &IfName, id: u16) -> String {
-    format!("{ALIAS}base={base} id={id}")
-}
-
-/// How such an alias begins.
-const ALIAS: &str = "landbridge:vlan ";

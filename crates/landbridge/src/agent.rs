@@ -24,7 +24,7 @@ use landbridge_attach::{networks, serve};
 use landbridge_client::Choice;
 use landbridge_lab::wires::{LabWires, NODE_SOCKET};
 use landbridge_linux::{Handle, IfName};
-use landbridge_nodestate::{Files, Node};
+use landbridge_nodestate::{Files, Nmstatectl, Node};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -72,27 +72,24 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
     let places = Places::of(args);
     // A long path is reached through a handle, which has to stay open.
     let socket = args.lab.as_ref().map(|lab| ShortPath::new(&lab.join("api.sock"))).transpose()?;
-    let client = match &socket {
-        Some(socket) => landbridge_client::unix(&socket.path),
-        None => {
-            let choice =
-                Choice { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
-            let config = landbridge_client::config(&choice).await?;
-            Client::try_from(config).context("cannot use what the kubeconfig says")?
-        }
+    let client = if let Some(socket) = &socket {
+        landbridge_client::unix(&socket.path)
+    } else {
+        let choice = Choice { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+        let config = landbridge_client::config(&choice).await?;
+        Client::try_from(config).context("cannot use what the kubeconfig says")?
     };
     let network = network(args, &places)?;
     let (stop, stopped) = watch::channel(false);
     let mut duties = Duties { client, network, places, stopped, tasks: JoinSet::new() };
-    match &args.host {
-        Some(host) => duties.host(host, args),
-        None => {
-            let name = node_name(args)?;
-            let daemon = duties.attach()?;
-            duties.policy(&name);
-            if let Some(lab) = &args.lab {
-                duties.lab_node(&name, &NodeFile::read(lab)?, &daemon)?;
-            }
+    if let Some(host) = &args.host {
+        duties.host(host, args);
+    } else {
+        let name = node_name(args)?;
+        let daemon = duties.attach()?;
+        duties.policy(&name);
+        if let Some(lab) = &args.lab {
+            duties.lab_node(&name, &NodeFile::read(lab)?, &daemon)?;
         }
     }
     tracing::info!(version = version::SHORT, "the agent runs");
@@ -107,6 +104,13 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
 
 /// This node's network, with what was cut short the last time taken back.
 fn network(args: &AgentArgs, places: &Places) -> anyhow::Result<Arc<dyn NodeNetwork>> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if args.lab.is_none()
+        && let Some(nmstate) = Nmstatectl::detect(&path, Path::new("/"))
+    {
+        tracing::info!("NetworkManager runs here: policies are applied by nmstatectl");
+        return Ok(Arc::new(nmstate));
+    }
     let files = Files {
         resolver: "/etc/resolv.conf".into(),
         hostname: "/etc/hostname".into(),
@@ -195,7 +199,7 @@ impl Duties {
             Arc::new(KubeObjects::new(self.client.clone(), runtime, RECORDS));
         let releases = Releases::new(self.places.state.join("releases"));
         let kernel = Arc::new(networks::Kernel);
-        let daemon = Arc::new(Daemon::new(objects, releases, kernel, OwnPlugins::new));
+        let daemon = Arc::new(Daemon::new(objects, releases, kernel, OwnPlugins::with));
         let socket = &self.places.cni_socket;
         let shown = socket.display();
         if let Some(parent) = socket.parent() {
@@ -218,11 +222,12 @@ impl Duties {
         daemon: &Arc<Daemon>,
     ) -> anyhow::Result<()> {
         let landbridge = std::env::current_exe().context("cannot find this program's own file")?;
-        let nic = file.nics.first().map(|nic| IfName::new(nic)).transpose()?;
+        let nic = file.nic.as_deref().map(IfName::new).transpose()?;
         let (teller, known) = node::known();
         let mut settings = node::Settings::new(name, nic);
         settings.labels.clone_from(&file.labels);
-        settings.version = version::SHORT.to_owned();
+        settings.taints = file.taints();
+        version::SHORT.clone_into(&mut settings.version);
         let until = self.until();
         self.tasks.spawn(node::run(self.client.clone(), settings, teller, until));
         let until = self.until();

@@ -12,9 +12,9 @@ use crate::version;
 
 /// The network plane between OpenStack and Kubernetes, in one binary
 ///
-/// `landbridge up` starts a Kubernetes-compatible API with Landbridge's kinds on this machine:
-/// nothing else has to be installed, and root is not needed. kubectl and every other Kubernetes
-/// client work against it.
+/// `landbridge up` starts a Kubernetes-compatible API with Landbridge's kinds on this machine, and a lab:
+/// virtual nodes with an agent each, real interfaces and real packets. Nothing else has to be
+/// installed, and root is not needed. kubectl and every other Kubernetes client work against it.
 #[derive(Parser)]
 #[command(
     name = "landbridge",
@@ -28,6 +28,7 @@ Examples:
   landbridge status                  is it running, where, and what is in it
   landbridge down                    stop it; everything is kept
   landbridge down --purge            stop it and forget everything
+  landbridge exec worker-0 -- ip a   look at a node of the lab, or pod/NAME
   landbridge check DIR               do these manifests fit together?
   landbridge plan DIR                who hands out which addresses
 
@@ -51,7 +52,7 @@ pub struct Cli {
 /// Every command.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Start the API on this machine
+    /// Start the API and the lab on this machine
     #[command(after_long_help = UP_HELP)]
     Up(UpArgs),
     /// Say whether it is running, where, and what is in it
@@ -126,6 +127,9 @@ Examples:
   landbridge up --detach                      background; returns when it is ready
   landbridge up --detach --dir /tmp/lab       a second one, beside the first
   landbridge up --port 7443                   this port or none
+  landbridge up --lab director                another lab; `landbridge lab shapes` lists them
+  landbridge up --lab my-lab.yaml             your own (`landbridge lab shapes default` is one to start from)
+  landbridge up --lab none                    no nodes: the API and the controllers
 
 Files in the state directory (for their owner only):
   kubeconfig       for kubectl: kubectl --kubeconfig .landbridge/kubeconfig get netconfigs
@@ -133,6 +137,7 @@ Files in the state directory (for their owner only):
   pki/             certificate authority (10 years), server and admin certificates (1 year,
                    made again 30 days before their end)
   admin.sock       the same API on a Unix socket, without TLS, as administrator
+  lab/             the lab: lab.json says what runs, nodes/NAME/agent.log what each agent has to say
   landbridge.log   log of a server in the background
   run.json         the running server: process, URL; gone when it stops
   port             the port used last: kept across restarts when it is free

@@ -32,7 +32,7 @@ pub fn called_as(program: Option<&str>) -> Option<String> {
 
 /// One call, by the agent or else here. `landbridge-shim` does the same and is faster to start.
 pub fn plugin(name: &str) -> ExitCode {
-    shim::process(name, &|message, releases| alone::alone(message, releases, OwnPlugins::new))
+    shim::process(name, &|message, releases| alone::alone(message, releases, OwnPlugins::with))
 }
 
 /// Installs or removes.

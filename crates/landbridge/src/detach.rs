@@ -74,12 +74,15 @@ fn spawn(args: &UpArgs, log_level: Option<LogLevel>, state: &StateDir) -> anyhow
     command
         .args(["up", "--detached-child", "--dir"])
         .arg(state.path())
-        .args(["--bind", &args.bind.to_string()])
+        .args(["--bind", &args.bind.to_string(), "--lab", &args.lab])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(state.open_log()?);
     if let Some(port) = args.port {
         command.args(["--port", &port.to_string()]);
+    }
+    if args.no_controllers {
+        command.arg("--no-controllers");
     }
     if let Some(level) = log_level {
         command.args(["--log-level", level.name()]);

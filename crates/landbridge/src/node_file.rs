@@ -16,8 +16,8 @@ const NAME: &str = "node.json";
 pub struct NodeFile {
     pub labels: BTreeMap<String, String>,
     pub taints: Vec<Taint>,
-    /// The NICs in their order.
-    pub nics: Vec<String>,
+    /// The NIC by whose addresses the node is known: the first that has any from boot on, else the first.
+    pub nic: Option<String>,
 }
 
 impl NodeFile {
@@ -26,8 +26,24 @@ impl NodeFile {
         Self {
             labels: node.labels.clone(),
             taints: node.taints.clone(),
-            nics: node.nics.iter().map(|nic| nic.name.to_string()).collect(),
+            nic: node
+                .nics
+                .iter()
+                .find(|nic| !nic.addresses.is_empty())
+                .or(node.nics.first())
+                .map(|nic| nic.name.to_string()),
         }
+    }
+
+    /// The taints as Kubernetes has them.
+    pub fn taints(&self) -> Vec<k8s_openapi::api::core::v1::Taint> {
+        let of = |taint: &Taint| k8s_openapi::api::core::v1::Taint {
+            key: taint.key.clone(),
+            value: Some(taint.value.clone()).filter(|value| !value.is_empty()),
+            effect: taint.effect.as_str().to_owned(),
+            time_added: None,
+        };
+        self.taints.iter().map(of).collect()
     }
 
     /// Writes it into the node's directory.

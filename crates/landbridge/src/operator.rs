@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use futures::FutureExt as _;
 use kube::Client;
 use landbridge_client::Choice;
 
 use crate::args::OperatorArgs;
+use crate::collect;
 use crate::log::{self, LogLevel};
 use crate::stop::StopSignals;
 
@@ -36,6 +38,8 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
         let name = signals.next().await;
         tracing::info!("{name}: stopping");
     };
-    landbridge_controllers::run(client, stop).await;
+    let stop = stop.shared();
+    let collected = collect::run(client.clone(), stop.clone());
+    futures::future::join(landbridge_controllers::run(client, stop), collected).await;
     Ok(())
 }

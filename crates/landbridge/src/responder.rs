@@ -9,10 +9,7 @@ use crate::args::{ResponderArgs, TerminalArgs};
 
 /// Stands for the containers of a pod.
 pub fn run(args: &ResponderArgs) -> anyhow::Result<ExitCode> {
-    let shown = args.config.display();
-    let text = std::fs::read(&args.config).with_context(|| format!("cannot read {shown}"))?;
-    let config: ResponderConfig = serde_json::from_slice(&text)
-        .with_context(|| format!("{shown} is not what was expected"))?;
+    let config = ResponderConfig::read(&args.config)?;
     responder::run(config).context("cannot go on answering")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use landbridge_lab::info::LabInfo;
+use landbridge_lab::spec::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -56,9 +58,23 @@ struct Report {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     content: Option<Content>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    lab: Vec<LabNode>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     log: Vec<String>,
+}
+
+/// One node of the lab.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LabNode {
+    name: String,
+    kind: Kind,
+    /// Process of its agent, inside the lab; nothing while it waits to be started again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<u32>,
+    restarts: u64,
 }
 
 /// What is in the server.
@@ -112,6 +128,7 @@ fn stopped(state: &StateDir) -> Report {
         kubeconfig: None,
         version: None,
         content: None,
+        lab: Vec::new(),
         problems: Vec::new(),
         log: Vec::new(),
     }
@@ -147,6 +164,14 @@ fn running(state: &StateDir, info: &RunInfo) -> Report {
             version::LONG
         ));
     }
+    report.lab = lab(state);
+    for node in report.lab.iter().filter(|node| node.agent.is_none()) {
+        report.problems.push(format!(
+            "the agent of {} does not run; see {}",
+            node.name,
+            state.lab().join("nodes").join(&node.name).join("agent.log").display()
+        ));
+    }
     if info.ready {
         match ask(&info.socket) {
             Ok(content) => report.content = Some(content),
@@ -157,6 +182,20 @@ fn running(state: &StateDir, info: &RunInfo) -> Report {
         }
     }
     report
+}
+
+/// The nodes of the lab; none where there is no lab.
+fn lab(state: &StateDir) -> Vec<LabNode> {
+    let Ok(info) = LabInfo::read(&state.lab()) else { return Vec::new() };
+    let nodes = info.nodes.into_iter();
+    nodes
+        .map(|node| LabNode {
+            name: node.name,
+            kind: node.kind,
+            agent: node.agent.pid,
+            restarts: node.agent.restarts,
+        })
+        .collect()
 }
 
 fn ask(socket: &Path) -> anyhow::Result<Content> {
@@ -272,6 +311,19 @@ fn table(report: &Report) -> String {
         for kind in &content.kinds {
             line("", format!("{:<20} {:>6}", kind.kind, kind.objects));
         }
+    }
+    for (place, node) in report.lab.iter().enumerate() {
+        let kind = match node.kind {
+            Kind::Kubernetes => "node",
+            Kind::Host => "host",
+        };
+        let agent = match node.restarts {
+            _ if node.agent.is_none() => "agent does not run".to_owned(),
+            0 => String::new(),
+            times => format!("agent restarted {times} times"),
+        };
+        let name = if place == 0 { "lab" } else { "" };
+        line(name, format!("{:<20} {kind}  {agent}", node.name).trim_end().to_owned());
     }
     for problem in &report.problems {
         line("problem", problem.clone());

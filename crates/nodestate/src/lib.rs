@@ -13,7 +13,6 @@
 //! Merge semantics are nmstate's: interfaces that are not named stay untouched, a named one keeps what is
 //! not said about it, and lists that are given replace those that are there.
 
-pub mod capture;
 pub mod desired;
 pub mod dhcp;
 pub mod error;
@@ -30,7 +29,6 @@ pub mod show;
 pub mod state;
 pub mod wires;
 
-pub use self::capture::{Rendered, render};
 pub use self::desired::Desired;
 pub use self::dhcp::{Dhcp, NoDhcp};
 pub use self::error::{Cause, Error, Fault, RolledBack};

@@ -16,6 +16,7 @@
 //! | `facts` | what the sources say, with places, without judgement |
 //! | `wires` | which interfaces lead to the same wire |
 //! | `segments` | which facts are about the same segment |
+//! | [`sites`] | which addresses of pods and nodes belong into the ledger of IPSets |
 //! | `ledger` | who hands out which addresses, and which are taken |
 //! | `rules` | what does not fit |
 //! | [`Plan`] | all of it as a value that prints as tables or serialises |
@@ -44,6 +45,7 @@ mod rules;
 #[cfg(feature = "sample")]
 pub mod sample;
 mod segments;
+mod sites;
 mod source;
 mod wires;
 
@@ -55,6 +57,7 @@ mod spelling {
 pub use self::admission::hooks;
 pub use self::finding::{Finding, Severity, Subject};
 pub use self::plan::{Address, HandedOut, Plan, Segment, Size, SubnetPlan};
+pub use self::sites::{Site, Sites, all_sites, sites};
 pub use self::source::{ObjectRef, Options, Source};
 
 /// What came of looking at the sources.

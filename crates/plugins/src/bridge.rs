@@ -1,6 +1,7 @@
 //! bridge: a pair of links, one end in the container, the other on a bridge of the node.
 
 mod gateway;
+mod vlans;
 
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use landbridge_cni::environment::Command;
 use landbridge_cni::plugins::{Bridge, MasqueradeBackend};
 use landbridge_cni::result::CniResult;
 use landbridge_linux::link::{Bridge as Kind, BridgePort, Fine, OperState};
-use landbridge_linux::probe::{Capabilities, Feature};
 use landbridge_linux::sysctl::Conf;
 use landbridge_linux::{Address, Handle, IfName, Link, LinkKind, NewLink, Sysctl, Sysctls};
 
@@ -62,8 +62,13 @@ fn add(call: &Call, config: &Bridge, ipams: &dyn Ipams) -> Outcome<CniResult> {
                 attend(config, &pod, &name);
                 setup::configure(&pod, &name, &result)?;
                 wait_for_port(&node, &near)?;
+                let mut holder = bridge.clone();
+                if let Some(id) = config.vlan.filter(|_| !gateways.is_empty()) {
+                    holder = vlans::gateway(&node, &bridge, id, config)?;
+                    result.interfaces.push(interface(&holder));
+                }
                 for net in gateways {
-                    give_address(&node, &bridge, net, config.force_address)?;
+                    give_address(&node, &holder, net, config.force_address)?;
                     forward(&node, net.addr().is_ipv4())?;
                 }
                 if config.masquerade {
@@ -83,15 +88,6 @@ fn add(call: &Call, config: &Bridge, ipams: &dyn Ipams) -> Outcome<CniResult> {
 
 /// What this plugin does not do is said before anything is made.
 fn can_do(config: &Bridge) -> Outcome<()> {
-    if config.filters_vlans() {
-        let kernel = Capabilities::probe().ok();
-        let why = kernel.and_then(|found| found.why_not(Feature::BridgeVlanFiltering));
-        return Err(unsupported(format!(
-            "bridge: \"vlan\" and \"vlanTrunk\" are not supported{}: give each VLAN a bridge of \
-             its own on the VLAN's interface",
-            why.map(|why| format!(" ({why})")).unwrap_or_default()
-        )));
-    }
     if config.masquerade && config.masquerade_backend == Some(MasqueradeBackend::Iptables) {
         return Err(unsupported(
             "bridge: ipMasqBackend \"iptables\" is not supported: leave it out or say \"nftables\"",
@@ -100,14 +96,19 @@ fn can_do(config: &Bridge) -> Outcome<()> {
     Ok(())
 }
 
-/// The bridge, made where it is missing; one that is there keeps its MTU.
+/// The bridge, made where it is missing; one that is there keeps its MTU and its VLAN filtering.
 fn bridge(node: &Handle, config: &Bridge) -> Outcome<Link> {
     let name = name_of(&config.bridge)?;
     let what = || format!("failed to create bridge \"{name}\"");
     let found = if let Some(found) = node.link(&name).doing(what)? {
         found
     } else {
-        let mut wanted = NewLink::new(name.clone(), LinkKind::Bridge(Kind::default()));
+        let mut kind = Kind::default();
+        if config.filters_vlans() {
+            vlans::can_be_filtered()?;
+            kind.vlan_filtering = Some(true);
+        }
+        let mut wanted = NewLink::new(name.clone(), LinkKind::Bridge(kind));
         wanted.mtu = (config.mtu != 0).then_some(config.mtu);
         match node.create_link(&wanted) {
             // Another pod's ADD was faster.
@@ -117,6 +118,9 @@ fn bridge(node: &Handle, config: &Bridge) -> Outcome<Link> {
     };
     if !matches!(found.kind, LinkKind::Bridge(_)) {
         return Err(internal(format!("{}: \"{name}\" already exists but is not a bridge", what())));
+    }
+    if config.filters_vlans() {
+        vlans::is_filtered(&found)?;
     }
     if config.promiscuous {
         let all = Fine { promiscuous: Some(true), ..Fine::default() };
@@ -164,6 +168,10 @@ fn pair(
             node.set_bridge_port(&near_name, &port)
                 .doing(|| format!("failed to setup hairpin mode for {near_name}"))?;
         }
+        // Before the port is on: no packet goes to the wrong VLAN.
+        let port =
+            node.expect_link(&near_name).doing(|| format!("failed to lookup \"{near_name}\""))?;
+        vlans::give(node, bridge, &port, config)?;
         node.set_up(&near_name).doing(|| format!("failed to set \"{near_name}\" up"))?;
         let near =
             node.expect_link(&near_name).doing(|| format!("failed to lookup \"{near_name}\""))?;
@@ -310,6 +318,7 @@ fn check(call: &Call, config: &Bridge, ipams: &dyn Ipams) -> Outcome<()> {
     if near.master != Some(bridge.index) {
         return Err(internal(format!("\"{}\" is not on bridge \"{name}\"", near.name)));
     }
+    vlans::check(&node, &near, config)?;
     if !config.ipam.is_empty() {
         verify::addresses_and_routes(&pod, call, result)?;
     }

@@ -138,7 +138,8 @@ fn bring_back(node: &Handle, device: &Link, pod: &Pod, link: &Link) {
 
 /// Addresses first, then the device; one that fails does not keep the other.
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
-    let released = ipam::del(&ipam::kind_of(call)?, call, ipams);
+    let kind = ipam::kind_of(call)?;
+    // An address is given back when nobody answers for it any more.
     if let Some(pod) = Pod::if_there(call)? {
         let name = wanted_name(call)?;
         let what = || format!("failed to find \"{name}\"");
@@ -146,7 +147,7 @@ fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
             move_out(&pod, &link, &node()?)?;
         }
     }
-    released
+    ipam::del(&kind, call, ipams)
 }
 
 /// Moves the device back to the node, under the name it had there, without addresses.

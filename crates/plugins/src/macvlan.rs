@@ -130,18 +130,14 @@ fn master(around: &Handle, master: &Master) -> Outcome<Link> {
     }
 }
 
-/// The link and the addresses at the same time; one that fails does not keep the other.
+/// The link first: an address is given back when nobody answers for it any more.
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
     let kind = ipam::kind_of(call)?;
-    let there = Pod::if_there(call).and_then(|pod| Ok((pod, wanted_name(call)?)));
-    let leaving = match &there {
-        Ok((Some(pod), name)) => pod.start_delete(name),
-        Ok((None, _)) => Ok(None),
-        Err(error) => Err(error.clone()),
-    };
-    let released = ipam::del(&kind, call, ipams);
-    gone(leaving?)?;
-    released
+    if let Some(pod) = Pod::if_there(call)? {
+        let name = wanted_name(call)?;
+        gone(pod.start_delete(&name)?)?;
+    }
+    ipam::del(&kind, call, ipams)
 }
 
 fn check(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<()> {

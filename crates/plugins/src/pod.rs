@@ -86,7 +86,7 @@ impl Pod {
         }
     }
 
-    /// Begins to take a link away, so that the kernel is at work while addresses are given back.
+    /// Begins to take a link away; [`gone`] waits for it.
     pub fn start_delete(&self, name: &IfName) -> Outcome<Option<Going<'_>>> {
         let leaving = self.net.start_delete(name);
         let leaving = leaving.doing(|| format!("failed to delete \"{name}\""))?;

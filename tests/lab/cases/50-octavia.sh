@@ -3,7 +3,7 @@
 
 octavia() {
     kc apply -f "$EXAMPLES/seeds/000-networking/50-nncp-osp.yaml"
-    kc patch nncp osp --type=merge --patch-file "$EXAMPLES/seeds/001-octavia/10-nncp-patch.yaml"
+    kc patch nncp osp --type=merge --patch-file "$EXAMPLES/seeds/001-octavia/patches/nncp.yaml"
     kc wait --for=condition=Available --timeout=90s nncp/osp
     eventually 30 has "re:octbr.*mtu 1500" on worker-0 ip link show octbr
     has "master octbr" on worker-0 ip link show enp6s0.24

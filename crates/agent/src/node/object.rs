@@ -68,7 +68,7 @@ pub fn new(settings: &Settings, machine: &Machine) -> Value {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": settings.name, "labels": own_labels(settings, machine)},
-        "spec": {},
+        "spec": {"taints": settings.taints},
     })
 }
 
@@ -84,7 +84,17 @@ pub fn missing_labels(node: &Node, settings: &Settings, machine: &Machine) -> Op
     (!missing.is_empty()).then(|| json!({"metadata": {"labels": missing}}))
 }
 
-/// The node's own part of its status: a strategic merge patch, with the time of this heartbeat.
+/// The addresses of a node, for a merge patch: there are several of one type, which a strategic one
+/// would merge into one another.
+pub fn addresses(settings: &Settings, addresses: &[IpAddr]) -> Value {
+    let internal = |ip: &IpAddr| json!({"type": "InternalIP", "address": ip.to_string()});
+    let hostname = json!({"type": "Hostname", "address": settings.name});
+    let all: Vec<Value> = addresses.iter().map(internal).chain([hostname]).collect();
+    json!({"status": {"addresses": all}})
+}
+
+/// The rest of the node's own part of its status: a strategic merge patch, with the time of this
+/// heartbeat.
 pub fn status(
     now: Timestamp,
     node: Option<&Node>,
@@ -97,14 +107,8 @@ pub fn status(
         "memory": format!("{}Ki", machine.memory_kib),
         "pods": settings.pods.to_string(),
     });
-    // Several entries of one type: merging by type would lose some.
-    let mut listed = vec![json!({"$patch": "replace"})];
-    let internal = |ip: &IpAddr| json!({"type": "InternalIP", "address": ip.to_string()});
-    listed.extend(addresses.iter().map(internal));
-    listed.push(json!({"type": "Hostname", "address": settings.name}));
     let version = &settings.version;
     json!({
-        "addresses": listed,
         "capacity": quantities,
         "allocatable": quantities,
         "conditions": conditions(now, node, addresses),

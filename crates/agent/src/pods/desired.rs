@@ -221,14 +221,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn desired(spec: serde_json::Value) -> Desired {
+    fn desired(spec: &serde_json::Value) -> Desired {
         let pod = json!({"metadata": {"namespace": "n", "name": "p-0", "uid": "u"}, "spec": spec});
         Desired::of(&serde_json::from_value(pod).unwrap())
     }
 
     #[test]
     fn ports_and_probes_are_read() {
-        let desired = desired(json!({"hostNetwork": true, "containers": [{
+        let desired = desired(&json!({"hostNetwork": true, "containers": [{
             "name": "a", "image": "i",
             "ports": [{"name": "web", "containerPort": 80}, {"containerPort": 53, "protocol": "UDP"},
                       {"containerPort": 80}, {"containerPort": 70000}],
@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn hostnames_fit() {
-        assert_eq!(desired(json!({"containers": []})).hostname, "p-0");
-        assert_eq!(desired(json!({"containers": [], "hostname": "h"})).hostname, "h");
+        assert_eq!(desired(&json!({"containers": []})).hostname, "p-0");
+        assert_eq!(desired(&json!({"containers": [], "hostname": "h"})).hostname, "h");
         let long = format!("{}-{}", "a".repeat(62), "b".repeat(30));
-        let cut = desired(json!({"containers": [], "hostname": long})).hostname;
+        let cut = desired(&json!({"containers": [], "hostname": long})).hostname;
         assert_eq!(cut, "a".repeat(62));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource as _};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::desired::{Desired, PodIdentity};
 use super::hands::{Deed, Hands};
@@ -25,11 +27,13 @@ use super::record::{Process, Record, Records, Stage};
 use super::releases::Releases;
 use super::run::{Ask, Run};
 use super::status::status;
-use super::{Attachments, Directory, Settings, View, check};
+use super::{Attachments, Directory, Settings, View, check, leftovers};
 use crate::responder::Problem;
 
 /// Under this name the writes appear in managedFields.
 const MANAGER: &str = "landbridge-agent";
+/// How long an agent that ends waits for what is under way.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// After a write that failed.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a new process is asked for its ports, at first and later.
@@ -72,6 +76,8 @@ struct Driver {
     /// Pods of a list that is coming in.
     listed: Vec<Pod>,
     wakes: BTreeSet<(Timestamp, String)>,
+    /// Actions under way.
+    deeds: JoinSet<()>,
     happened: mpsc::UnboundedSender<(String, Happened)>,
 }
 
@@ -106,6 +112,7 @@ pub async fn run(
         inherited,
         listed: Vec::new(),
         wakes: BTreeSet::new(),
+        deeds: JoinSet::new(),
         happened,
     };
     let mut stop = std::pin::pin!(stop);
@@ -129,6 +136,9 @@ pub async fn run(
         }
     }
     queue.abort();
+    // What is under way is not cut off in the middle; how it ends, the next agent will find.
+    let deeds = async { while driver.deeds.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(FAREWELL, deeds).await;
     Ok(())
 }
 
@@ -155,10 +165,14 @@ impl Driver {
 
     fn list_complete(&mut self) {
         let listed = std::mem::take(&mut self.listed);
-        for record in self.inherited.take().unwrap_or_default() {
-            let uid = &record.identity.uid;
-            let pod = listed.iter().find(|pod| pod.metadata.uid.as_ref() == Some(uid));
-            self.inherit(record, pod);
+        let is_first = self.inherited.is_some();
+        if let Some(inherited) = self.inherited.take() {
+            let responders = process::with_last_argument(process::SETTINGS);
+            for record in inherited {
+                let uid = &record.identity.uid;
+                let pod = listed.iter().find(|pod| pod.metadata.uid.as_ref() == Some(uid));
+                self.inherit(record, pod, &responders);
+            }
         }
         let uids: Vec<String> = listed.iter().map(|pod| PodIdentity::of(pod).uid).collect();
         let missing: Vec<String> =
@@ -169,12 +183,36 @@ impl Driver {
         for pod in listed {
             self.applied(pod);
         }
+        if is_first {
+            self.tidy();
+        }
+    }
+
+    /// Removes files of pods that an earlier agent did not come to remove.
+    fn tidy(&self) {
+        let directory = self.hands.settings.state_dir.join("pods");
+        // Looked for at once: a pod that comes later has a directory nobody knows yet.
+        let known = |uid: &str| self.pods.contains_key(uid);
+        match leftovers::leftovers(&directory, known) {
+            Ok(left) => drop(tokio::task::spawn_blocking(move || {
+                for one in left {
+                    // What cannot be removed is looked for again by the next agent.
+                    let _ = std::fs::remove_dir_all(one);
+                }
+            })),
+            Err(error) => tracing::warn!(%error, "cannot look for files of pods that are gone"),
+        }
     }
 
     /// A sandbox of an earlier agent.
-    fn inherit(&mut self, record: Record, pod: Option<&Pod>) {
+    fn inherit(
+        &mut self,
+        record: Record,
+        pod: Option<&Pod>,
+        responders: &HashMap<PathBuf, Process>,
+    ) {
         let desired = pod.map(Desired::of);
-        let found = self.hands.find(&record);
+        let found = self.hands.find(&record, responders);
         let uid = record.identity.uid.clone();
         tracing::info!(pod = %record.identity, ?found, "found the sandbox of a pod");
         let machine = Machine::load(Timestamp::now(), record, found, desired.as_ref());
@@ -246,7 +284,8 @@ impl Driver {
             let (hands, sender, uid) = (self.hands.clone(), self.happened.clone(), uid.to_owned());
             let record = entry.machine.record().cloned();
             let (desired, pod) = (entry.desired.clone(), entry.pod.clone());
-            tokio::spawn(async move {
+            while self.deeds.try_join_next().is_some() {}
+            self.deeds.spawn(async move {
                 let deed = hands.act(action.clone(), record, desired, pod).await;
                 let _ = sender.send((uid, Happened::Ended(action, Box::new(deed))));
             });

@@ -1,5 +1,6 @@
 //! Carries out what a [machine](super::machine) decides.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use super::Settings;
 use super::desired::Desired;
 use super::machine::{Action, Found, Outcome};
 use super::process::{self, Files, Hostname};
-use super::record::{Names, Record};
+use super::record::{Names, Process, Record};
 use super::releases::Releases;
 use crate::responder::{Container, ResponderConfig};
 
@@ -71,16 +72,17 @@ impl Hands {
         }
     }
 
-    /// What is there of a sandbox that an earlier agent has made.
-    pub fn find(&self, record: &Record) -> Found {
-        let files = self.files(&record.identity.uid);
+    /// What is there of a sandbox that an earlier agent has made, given all responders there are.
+    pub fn find(&self, record: &Record, responders: &HashMap<PathBuf, Process>) -> Found {
+        let settings = self.files(&record.identity.uid).settings();
         let known = record.process.filter(process::alive);
-        let process = known.or_else(|| process::reported(&files.report(), &files.settings()));
-        let namespace = match &record.netns {
-            Some(name) => named::open(&self.settings.netns_dir, name).is_ok(),
-            None => false,
-        };
-        Found { namespace, process }
+        let process = known.or_else(|| responders.get(&settings).copied());
+        Found { namespace: self.has_namespace(record), process }
+    }
+
+    fn has_namespace(&self, record: &Record) -> bool {
+        let name = record.netns.as_ref();
+        name.is_some_and(|name| named::open(&self.settings.netns_dir, name).is_ok())
     }
 
     /// Carries out one action for the sandbox of a record, which is absent only where none is meant.
@@ -196,7 +198,7 @@ impl Hands {
             return Outcome::Failed("the pod is gone".to_owned()).into();
         };
         let network = self.network(record);
-        if network.is_some() && !self.find(record).namespace {
+        if network.is_some() && !self.has_namespace(record) {
             return Outcome::NamespaceLost.into();
         }
         match self.spawn(record, desired, network.as_deref()) {
@@ -210,7 +212,7 @@ impl Hands {
         record: &Record,
         desired: &Desired,
         network: Option<&Path>,
-    ) -> io::Result<(super::record::Process, Child)> {
+    ) -> io::Result<(Process, Child)> {
         let files = self.files(&record.identity.uid);
         let restarts = record.restarts;
         let mut containers = Vec::new();

@@ -171,6 +171,7 @@ impl Machine {
         if machine.spoilt && record.stage == Stage::Ready {
             machine.tell_changed();
         }
+        machine.dirty = process != record.process;
         machine.record = Some(Record { process, ..record });
         machine.told_exec = true;
         if process.is_some() && found.process.is_none() {
@@ -358,6 +359,15 @@ impl Machine {
             (Action::RemoveNamespace, Outcome::Done) => self.removed = true,
             (Action::Forget { .. }, Outcome::Done) => self.forget(now),
             (Action::DeletePod, Outcome::Done) => self.deleted = true,
+            (Action::Signal { kill }, Outcome::Failed(_)) => {
+                if let Run::Running(running) = &mut self.run
+                    && let Some(signalled) = &mut running.signalled
+                {
+                    let sent = if *kill { &mut signalled.killed } else { &mut signalled.asked };
+                    *sent = false;
+                }
+                self.pause = later(now, AGAIN);
+            }
             (Action::Signal { .. }, _) => {}
             // What is left is a failure to write, remove or delete: it is tried again.
             _ => self.pause = later(now, AGAIN),

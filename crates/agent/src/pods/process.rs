@@ -3,14 +3,17 @@
 //! A thread made for it enters the namespaces and starts the process, which inherits them; then the
 //! thread ends. Nothing has to be done between `fork` and `exec`.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use landbridge_linux::Namespace;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
@@ -107,17 +110,35 @@ fn born(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// The process that wrote a report, when it lives and was started with these settings. Finds one
-/// whose agent died before it could write its number down.
-pub fn reported(report: &Path, settings: &Path) -> Option<Process> {
-    let told = read_report(report)?;
-    let command = std::fs::read(format!("/proc/{}/cmdline", told.pid)).ok()?;
-    let settings = settings.as_os_str().as_encoded_bytes();
-    let own = command.split(|byte| *byte == 0).any(|argument| argument == settings);
-    let born = born(told.pid).filter(|_| own)?;
-    let written = std::fs::metadata(report).and_then(|meta| meta.modified()).ok();
-    let started = written.and_then(|time| Timestamp::try_from(time).ok());
-    Some(Process { pid: told.pid, born, started: started.unwrap_or_else(Timestamp::now) })
+/// The processes of this machine whose last argument is a file of a name, with the path of that.
+///
+/// Finds those whose agent died before it could write their number down.
+pub fn with_last_argument(file: &str) -> HashMap<PathBuf, Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let find = |pid| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let last = command.strip_suffix(&[0])?.rsplit(|byte| *byte == 0).next()?;
+        let path = Path::new(OsStr::from_bytes(last));
+        if path.file_name() != Some(OsStr::new(file)) {
+            return None;
+        }
+        let born = born(pid)?;
+        Some((path.to_owned(), Process { pid, born, started: started(born) }))
+    };
+    pids.filter_map(find).collect()
+}
+
+/// When a process was started that was born at a tick.
+fn started(born: u64) -> Timestamp {
+    let now = Timestamp::now();
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = uptime.split(['.', ' ']).next().and_then(|text| text.parse::<u64>().ok());
+    let age = seconds.unwrap_or(0).saturating_sub(born / rustix::param::clock_ticks_per_second());
+    i64::try_from(age)
+        .ok()
+        .and_then(|age| now.checked_sub(SignedDuration::from_secs(age)).ok())
+        .unwrap_or(now)
 }
 
 /// Reads a report, if there is one.
@@ -168,6 +189,9 @@ pub fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(127))
 }
 
+/// The name of the file that tells a responder what it is.
+pub const SETTINGS: &str = "responder.json";
+
 /// The files of a pod.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -177,7 +201,7 @@ pub struct Files {
 impl Files {
     /// What the responder is told.
     pub fn settings(&self) -> PathBuf {
-        self.directory.join("responder.json")
+        self.directory.join(SETTINGS)
     }
 
     /// What the responder tells.

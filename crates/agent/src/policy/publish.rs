@@ -28,6 +28,8 @@ const MANAGER: &str = "landbridge-node-state";
 const EACH: Duration = Duration::from_mins(1);
 /// After a change, because more changes will follow.
 const SETTLE: Duration = Duration::from_secs(1);
+/// While the node is being registered, at first.
+const SOON: Duration = Duration::from_millis(50);
 /// After an error.
 const AGAIN: Duration = Duration::from_secs(5);
 /// A state may have so many bytes: an API server refuses objects of 1.5 MiB.
@@ -38,6 +40,10 @@ pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
     let mut monitor = listen();
     let states: Api<NodeNetworkState> = Api::all(duty.client.clone());
+    tokio::select! {
+        () = &mut stop => return,
+        () = registered(&duty) => {}
+    }
     loop {
         let wait = match publish(&duty, &states).await {
             Ok(()) => EACH + jitter(&duty.node),
@@ -54,6 +60,16 @@ pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
         }
         // What has happened until now is in what is looked at next.
         monitor = listen();
+    }
+}
+
+/// Waits until there is a Node, which will own the state.
+async fn registered(duty: &Duty) {
+    let nodes: Api<Node> = Api::all(duty.client.clone());
+    let mut pause = SOON;
+    while !matches!(nodes.get_opt(&duty.node).await, Ok(Some(_))) {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(AGAIN);
     }
 }
 

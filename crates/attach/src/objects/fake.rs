@@ -1,17 +1,19 @@
 //! A cluster in memory for tests, with the faults of a real one on demand.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use kube::ResourceExt;
+use landbridge_api::ledger::{AddressBlock, Claim};
 use landbridge_api::network::{IPSet, IPSetStatus};
 use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use serde_json::Value;
 
-use super::{Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
+use super::{Block, Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
 
 /// What goes wrong with one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,14 @@ pub struct State {
     pub reservations: BTreeMap<String, Reserved>,
     /// By `namespace/name`.
     pub ipsets: BTreeMap<String, IPSet>,
+    /// NetConfigs.
+    pub netconfigs: Vec<Value>,
+    /// Policies.
+    pub policies: Vec<Value>,
+    /// Blocks of the ledger, by name.
+    pub blocks: BTreeMap<String, Block>,
+    /// Whether there are no such blocks in this cluster.
+    pub has_no_ledger: bool,
     /// Prefixes of subnets, by name in lower case; one network for all.
     pub prefixes: BTreeMap<String, IpNet>,
     /// Sets of pods.
@@ -131,7 +141,8 @@ impl FakeObjects {
 }
 
 impl State {
-    fn next(&mut self) -> String {
+    /// The next version of whatever changes.
+    pub fn next_version(&mut self) -> String {
         self.version += 1;
         self.version.to_string()
     }
@@ -186,7 +197,7 @@ impl Objects for FakeObjects {
                 return Err(ObjectError::Conflict(format!("IPPool {name} already exists")));
             }
             let spec = PoolSpec { range: range.to_owned(), ..PoolSpec::default() };
-            let pool = Pool { resource_version: state.next(), spec };
+            let pool = Pool { resource_version: state.next_version(), spec };
             state.pools.insert(name.to_owned(), pool.clone());
             Ok(pool)
         })
@@ -203,7 +214,7 @@ impl Objects for FakeObjects {
             apply(&mut object, patch)?;
             let spec = serde_json::from_value(object["spec"].take());
             let spec = spec.map_err(|error| ObjectError::Refused(error.to_string()))?;
-            let version = state.next();
+            let version = state.next_version();
             let pool = Pool { resource_version: version.clone(), spec };
             state.pools.insert(name.to_owned(), pool);
             Ok(version)
@@ -223,7 +234,7 @@ impl Objects for FakeObjects {
             if state.reservations.contains_key(name) {
                 return Err(ObjectError::Conflict(format!("{name} already exists")));
             }
-            let version = state.next();
+            let version = state.next_version();
             let reserved = Reserved { resource_version: version.clone(), spec: spec.clone() };
             state.reservations.insert(name.to_owned(), reserved);
             Ok(version)
@@ -233,7 +244,8 @@ impl Objects for FakeObjects {
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {
         self.call("replace_reservation", |state| {
             expect(state.reservations.get(name), &with.resource_version, name)?;
-            let reserved = Reserved { resource_version: state.next(), spec: with.spec.clone() };
+            let reserved =
+                Reserved { resource_version: state.next_version(), spec: with.spec.clone() };
             state.reservations.insert(name.to_owned(), reserved);
             Ok(())
         })
@@ -268,8 +280,8 @@ impl Objects for FakeObjects {
                 return Err(ObjectError::Conflict(format!("IPSet {key} already exists")));
             }
             let mut made = ipset.clone();
-            made.metadata.uid = Some(format!("uid-{}", state.next()));
-            made.metadata.resource_version = Some(state.next());
+            made.metadata.uid = Some(format!("uid-{}", state.next_version()));
+            made.metadata.resource_version = Some(state.next_version());
             made.status = state.answer.as_ref().and_then(|answer| answer(&made));
             state.ipsets.insert(key, made.clone());
             Ok(made)
@@ -280,7 +292,7 @@ impl Objects for FakeObjects {
         self.call("replace_ipset", |state| {
             same_ipset(state, ipset)?;
             let mut made = ipset.clone();
-            made.metadata.resource_version = Some(state.next());
+            made.metadata.resource_version = Some(state.next_version());
             made.status = state.answer.as_ref().and_then(|answer| answer(&made));
             state.ipsets.insert(key_of(ipset), made.clone());
             Ok(made)
@@ -303,6 +315,69 @@ impl Objects for FakeObjects {
         _network: &str,
     ) -> Result<BTreeMap<String, IpNet>, ObjectError> {
         self.call("subnet_prefixes", |state| Ok(state.prefixes.clone()))
+    }
+
+    fn netconfigs(&self) -> Result<Vec<Value>, ObjectError> {
+        self.call("netconfigs", |state| Ok(state.netconfigs.clone()))
+    }
+
+    fn policies(&self) -> Result<Vec<Value>, ObjectError> {
+        self.call("policies", |state| Ok(state.policies.clone()))
+    }
+
+    fn block(&self, name: &str) -> Result<Option<Block>, ObjectError> {
+        self.call("block", |state| Ok(state.blocks.get(name).cloned()))
+    }
+
+    fn blocks(&self) -> Result<Vec<Block>, ObjectError> {
+        self.call("blocks", |state| Ok(state.blocks.values().cloned().collect()))
+    }
+
+    fn create_block(&self, block: &AddressBlock) -> Result<Option<Block>, ObjectError> {
+        self.call("create_block", |state| {
+            if state.has_no_ledger {
+                return Ok(None);
+            }
+            let name = block.name_any();
+            if state.blocks.contains_key(&name) {
+                return Err(ObjectError::Conflict(format!("AddressBlock {name} already exists")));
+            }
+            let mut made = Block::from(block.clone());
+            made.uid = format!("uid-{}", state.next_version());
+            made.resource_version = state.next_version();
+            state.blocks.insert(name, made.clone());
+            Ok(Some(made))
+        })
+    }
+
+    fn swap_block(
+        &self,
+        from: &Block,
+        edits: &BTreeMap<IpAddr, Option<Claim>>,
+    ) -> Result<Option<Block>, ObjectError> {
+        self.call("swap_block", |state| {
+            let found = state.blocks.get(&from.name);
+            let same = |found: &&Block| {
+                (&found.uid, &found.resource_version) == (&from.uid, &from.resource_version)
+            };
+            let Some(mut block) = found.filter(same).cloned() else {
+                let text = format!("AddressBlock {} has another state", from.name);
+                return Err(ObjectError::Conflict(text));
+            };
+            for (address, claim) in edits {
+                match claim {
+                    Some(claim) => block.claims.insert(*address, claim.clone()),
+                    None => block.claims.remove(address),
+                };
+            }
+            if block.claims.is_empty() {
+                state.blocks.remove(&from.name);
+                return Ok(None);
+            }
+            block.resource_version = state.next_version();
+            state.blocks.insert(from.name.clone(), block.clone());
+            Ok(Some(block))
+        })
     }
 
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {

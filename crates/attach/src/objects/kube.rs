@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,8 @@ use kube::api::{
 };
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
-use landbridge_api::network::{IPSet, NetConfig, Subnet};
+use landbridge_api::ledger::{AddressBlock, Claim, swap_patch};
+use landbridge_api::network::{self, IPSet, NetConfig, Subnet};
 use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use serde::Deserialize;
@@ -25,7 +27,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::{Definition, Event, ObjectError, Objects, Owner, Pod, PodSet, Pool, Reserved, SetKind};
+use super::{
+    Block, Definition, Event, ObjectError, Objects, Owner, Pod, PodSet, Pool, Reserved, SetKind,
+};
 
 /// How long one call may take.
 const CALL: Duration = Duration::from_secs(5);
@@ -115,6 +119,19 @@ impl KubeObjects {
     fn definition_kind(&self) -> ApiResource {
         let (kind, plural) = ("NetworkAttachmentDefinition", "network-attachment-definitions");
         self.dynamic("k8s.cni.cncf.io", "v1", kind, plural)
+    }
+
+    /// All objects of a kind as they are written; none where the kind is not known.
+    fn values(&self, what: &str, kind: &ApiResource) -> Result<Vec<Value>, ObjectError> {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
+        let found = self.call(what, async {
+            match api.list(&ListParams::default()).await {
+                Ok(list) => Ok(list.items),
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })?;
+        Ok(found.into_iter().map(|object| written(kind, object)).collect())
     }
 
     fn list<K>(&self, what: &str, api: &Api<K>, params: &ListParams) -> Result<Vec<K>, ObjectError>
@@ -335,6 +352,79 @@ impl Objects for KubeObjects {
         Ok(subnets.filter_map(prefix).collect())
     }
 
+    fn netconfigs(&self) -> Result<Vec<Value>, ObjectError> {
+        let kind = self.dynamic(network::GROUP, network::VERSION, "NetConfig", "netconfigs");
+        self.values("listing NetConfigs", &kind)
+    }
+
+    fn policies(&self) -> Result<Vec<Value>, ObjectError> {
+        let (kind, plural) = ("NodeNetworkConfigurationPolicy", "nodenetworkconfigurationpolicies");
+        let kind = self.dynamic("nmstate.io", "v1", kind, plural);
+        self.values("listing NodeNetworkConfigurationPolicies", &kind)
+    }
+
+    fn block(&self, name: &str) -> Result<Option<Block>, ObjectError> {
+        let api: Api<AddressBlock> = Api::all(self.client.clone());
+        let found = self.call(&format!("reading AddressBlock {name}"), api.get_opt(name))?;
+        Ok(found.map(Block::from))
+    }
+
+    fn blocks(&self) -> Result<Vec<Block>, ObjectError> {
+        let api: Api<AddressBlock> = Api::all(self.client.clone());
+        self.call("listing AddressBlocks", async {
+            match api.list(&ListParams::default()).await {
+                Ok(list) => Ok(list.items.into_iter().map(Block::from).collect()),
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn create_block(&self, block: &AddressBlock) -> Result<Option<Block>, ObjectError> {
+        let api: Api<AddressBlock> = Api::all(self.client.clone());
+        let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
+        self.call(&format!("making AddressBlock {}", block.name_any()), async {
+            match api.create(&params, block).await {
+                Ok(made) => Ok(Some(Block::from(made))),
+                // The kind itself is missing: nobody here keeps a ledger.
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn swap_block(
+        &self,
+        from: &Block,
+        edits: &BTreeMap<IpAddr, Option<Claim>>,
+    ) -> Result<Option<Block>, ObjectError> {
+        let api: Api<AddressBlock> = Api::all(self.client.clone());
+        let what = format!("changing AddressBlock {}", from.name);
+        self.call(&what, async {
+            let outcome = if from.empties(edits) {
+                let preconditions = Preconditions {
+                    uid: Some(from.uid.clone()),
+                    resource_version: Some(from.resource_version.clone()),
+                };
+                let params =
+                    DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+                api.delete(&from.name, &params).await.map(|_| None)
+            } else {
+                let patch = Patch::Merge(swap_patch(&from.uid, &from.resource_version, edits));
+                let params =
+                    PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
+                api.patch(&from.name, &params, &patch).await.map(|block| Some(Block::from(block)))
+            };
+            match outcome {
+                // Gone meanwhile.
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    Ok(Err(ObjectError::Conflict(format!("{what}: {}", status.message))))
+                }
+                other => other.map(Ok),
+            }
+        })?
+    }
+
     fn pod_sets(&self) -> Result<Vec<PodSet>, ObjectError> {
         let stateful: Api<StatefulSet> = Api::all(self.client.clone());
         let daemon: Api<DaemonSet> = Api::all(self.client.clone());
@@ -433,6 +523,17 @@ fn set_of(kind: SetKind, meta: &ObjectMeta, ordinals: (u64, u64)) -> PodSet {
         uid: meta.uid.clone().unwrap_or_default(),
         ordinals,
     }
+}
+
+/// An object of a list, which does not say what it is.
+fn written(kind: &ApiResource, object: DynamicObject) -> Value {
+    let mut value = object.data;
+    if let Value::Object(fields) = &mut value {
+        fields.insert("apiVersion".to_owned(), json!(kind.api_version));
+        fields.insert("kind".to_owned(), json!(kind.kind));
+        fields.insert("metadata".to_owned(), json!(object.metadata));
+    }
+    value
 }
 
 fn definition_of(object: &DynamicObject) -> Definition {

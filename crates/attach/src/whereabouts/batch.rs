@@ -5,10 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
+use landbridge_addr::net::Range;
 use landbridge_cni::error::{CniError, Coded};
-use landbridge_cni::whereabouts::{Allocation, Change, Claim, Ledger, Usable};
+use landbridge_cni::whereabouts::{Allocation, Change, Claim, Ledger, NoAddress, Usable};
+
+use crate::claims::Share;
 
 /// How many holders are named when a pool is exhausted.
 const HOLDERS_MAX: usize = 20;
@@ -45,6 +49,8 @@ pub enum Ask {
         wanted: Option<IpAddr>,
         /// What others reserved through another range, and who.
         reserved: BTreeMap<IpAddr, String>,
+        /// What has to be claimed in the ledger; `None` where no NetConfig has such addresses.
+        share: Option<Arc<Share>>,
     },
     /// The address of that container's interface is not used any more.
     Release(Holder),
@@ -63,18 +69,27 @@ pub enum Answer {
     Failed(CniError),
 }
 
+/// Who holds addresses beside the pool.
+pub trait Others {
+    /// Who holds an address, if not the one who asks.
+    fn holder(&self, share: &Share, address: IpAddr) -> Option<String>;
+    /// All who hold addresses between bounds.
+    fn within(&self, share: &Share, bounds: Range) -> BTreeMap<IpAddr, String>;
+}
+
 /// Serves the asks on the ledger. The ledger then stands as the pool will once the changes are
 /// made; if they are not made it has to follow the pool again.
 pub fn serve<'a>(
     ledger: &mut Ledger,
     asks: impl IntoIterator<Item = &'a Ask>,
+    others: &dyn Others,
 ) -> (Vec<Change>, Vec<Answer>) {
     let mut changes = Vec::new();
-    let answers = asks.into_iter().map(|ask| one(ledger, ask, &mut changes)).collect();
+    let answers = asks.into_iter().map(|ask| one(ledger, ask, others, &mut changes)).collect();
     (changes, answers)
 }
 
-fn one(ledger: &mut Ledger, ask: &Ask, changes: &mut Vec<Change>) -> Answer {
+fn one(ledger: &mut Ledger, ask: &Ask, others: &dyn Others, changes: &mut Vec<Change>) -> Answer {
     match ask {
         Ask::Release(holder) => {
             let freed = ledger.release(&holder.claim());
@@ -91,25 +106,23 @@ fn one(ledger: &mut Ledger, ask: &Ask, changes: &mut Vec<Change>) -> Answer {
                 *address
             }))
         }
-        Ask::Take { holder, usable, wanted, reserved } => {
-            // A record of ours whose address another range gave to somebody else is worth nothing.
+        Ask::Take { holder, usable, wanted, reserved, share } => {
+            let taken = |ip: IpAddr| {
+                let reserved = reserved.get(&ip).cloned();
+                reserved.or_else(|| others.holder(share.as_ref()?, ip))
+            };
+            // A record of ours whose address was given to somebody else meanwhile is worth nothing.
             for address in ledger.held_by(&holder.podref, &holder.ifname) {
-                if reserved.contains_key(&address) {
+                if taken(address).is_some() {
                     changes.extend(ledger.free_address(address));
                 }
             }
-            let given = match wanted {
-                Some(wanted) => match reserved.get(wanted) {
-                    Some(other) => {
-                        let holder = other.clone();
-                        Err(landbridge_cni::whereabouts::NoAddress::Held {
-                            wanted: *wanted,
-                            holder,
-                        })
-                    }
-                    None => ledger.take(usable, &holder.claim(), *wanted),
+            let given = match *wanted {
+                Some(wanted) => match taken(wanted) {
+                    Some(holder) => Err(NoAddress::Held { wanted, holder }),
+                    None => ledger.take(usable, &holder.claim(), wanted),
                 },
-                None => ledger.assign(usable, &holder.claim(), |ip| reserved.get(&ip).cloned()),
+                None => ledger.assign(usable, &holder.claim(), taken),
             };
             match given {
                 Ok(given) => {
@@ -118,7 +131,7 @@ fn one(ledger: &mut Ledger, ask: &Ask, changes: &mut Vec<Change>) -> Answer {
                 }
                 Err(error) => Answer::Failed(CniError {
                     msg: format!("error at storage engine: {error}"),
-                    details: holders(ledger, usable),
+                    details: holders(ledger, usable, share.as_deref(), others),
                     ..error.report("")
                 }),
             }
@@ -127,14 +140,13 @@ fn one(ledger: &mut Ledger, ask: &Ask, changes: &mut Vec<Change>) -> Answer {
 }
 
 /// Who holds the addresses that could have been given, for the person who has to find one.
-fn holders(ledger: &Ledger, usable: &Usable) -> String {
+fn holders(ledger: &Ledger, usable: &Usable, share: Option<&Share>, others: &dyn Others) -> String {
     let bounds = usable.bounds();
-    let held: Vec<_> = ledger.iter().filter(|(address, _)| bounds.contains(*address)).collect();
-    let named: Vec<String> = held
-        .iter()
-        .take(HOLDERS_MAX)
-        .map(|(address, held)| format!("{address} {} {}", held.podref, held.ifname))
-        .collect();
+    let mut held = share.map(|share| others.within(share, bounds)).unwrap_or_default();
+    let of_pool = ledger.iter().filter(|(address, _)| bounds.contains(*address));
+    held.extend(of_pool.map(|(address, r)| (address, format!("{} {}", r.podref, r.ifname))));
+    let named: Vec<String> =
+        held.iter().take(HOLDERS_MAX).map(|(address, who)| format!("{address} {who}")).collect();
     let more = held.len().saturating_sub(HOLDERS_MAX);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     format!("{} addresses of {bounds} are held: {}{more}", held.len(), named.join(", "))
@@ -170,7 +182,24 @@ mod tests {
             usable: usable(range),
             wanted: None,
             reserved: reserved.collect(),
+            share: None,
         }
+    }
+
+    /// Nobody but the pool.
+    struct Nobody;
+
+    impl Others for Nobody {
+        fn holder(&self, _: &Share, _: IpAddr) -> Option<String> {
+            None
+        }
+        fn within(&self, _: &Share, _: Range) -> BTreeMap<IpAddr, String> {
+            BTreeMap::new()
+        }
+    }
+
+    fn serve(ledger: &mut Ledger, asks: &[Ask]) -> (Vec<Change>, Vec<Answer>) {
+        super::serve(ledger, asks, &Nobody)
     }
 
     #[test]

@@ -7,6 +7,9 @@
 //!   thread ─ask─▶ waiting ──┘ on a conflict: read the pool, serve all of them again
 //! ```
 //!
+//! What IPSets may have, too, is claimed in their ledger before the patch and freed after it (see
+//! [`crate::claims`]), also for all of a batch together.
+//!
 //! There is no lock in the cluster: the patch insists on the state of the pool it was made from.
 //! An answer counts only when that state was confirmed after the ask came: by the patch, or by
 //! reading. A patch whose answer is lost is found done, or not, by reading.
@@ -16,10 +19,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use landbridge_addr::net::Range;
 use landbridge_cni::error::{CniError, Code, Coded};
-use landbridge_cni::whereabouts::{Allocation, Ledger, patch};
+use landbridge_cni::whereabouts::{Allocation, Change, Ledger, patch};
 
-use super::batch::{Answer, Ask, Holder, serve};
+use super::batch::{Answer, Ask, Holder, Others, serve};
+use crate::claims::edits::Wants;
+use crate::claims::{Claims, Put, Record, Share};
 use crate::objects::{ObjectError, Objects};
 
 /// How many asks go into one patch.
@@ -34,6 +40,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The doors of all pools.
 pub struct Pools {
     objects: Arc<dyn Objects>,
+    claims: Claims,
     doors: Mutex<BTreeMap<String, Arc<Door>>>,
 }
 
@@ -68,7 +75,13 @@ struct Known {
 impl Pools {
     /// No pool is known yet.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects, doors: Mutex::new(BTreeMap::new()) }
+        let claims = Claims::new(Arc::clone(&objects));
+        Self { objects, claims, doors: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The ledger of IPSets.
+    pub fn claims(&self) -> &Claims {
+        &self.claims
     }
 
     /// Asks a pool, which is made with this range when there is none. Waits no longer than until
@@ -85,7 +98,7 @@ impl Pools {
             Ask::Take { holder, .. } | Ask::Release(holder) => Some(interface(holder)),
             Ask::Forget(..) => None,
         };
-        let answer = door.ask(self.objects.as_ref(), ask, end);
+        let answer = door.ask(&self.cluster(), ask, end);
         let answer = answer.map_err(|error| cannot(pool, &error))?;
         if let Some(interface) = interface {
             door.remember(interface, &answer);
@@ -122,6 +135,10 @@ impl Pools {
         self.ask(pool, None, Ask::Forget(address, record.clone()), end).map(|_| ())
     }
 
+    fn cluster(&self) -> Cluster<'_> {
+        Cluster { objects: self.objects.as_ref(), claims: &self.claims }
+    }
+
     fn door(&self, pool: &str, range: Option<&str>) -> Arc<Door> {
         let mut doors = lock(&self.doors);
         let door = doors.entry(pool.to_owned()).or_insert_with(|| {
@@ -141,8 +158,73 @@ impl Pools {
     }
 }
 
+/// What a door works on.
+#[derive(Clone, Copy)]
+struct Cluster<'a> {
+    objects: &'a dyn Objects,
+    claims: &'a Claims,
+}
+
+/// A batch on its way.
+struct Batch<'a> {
+    asks: &'a [(u64, Instant, Ask)],
+    end: Instant,
+    /// What was claimed for it so far.
+    made: Wants,
+    /// Whether the blocks were read for it, so that it counts who holds what there.
+    is_sure: bool,
+}
+
+impl Batch<'_> {
+    fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.asks.iter().map(|(.., ask)| ask)
+    }
+
+    /// What has to stand in the ledger for these answers.
+    fn wants(&self, answers: &[Answer]) -> Wants {
+        let mut wants = Wants::new();
+        for (ask, answer) in self.asks().zip(answers) {
+            if let (Ask::Take { share: Some(share), .. }, Answer::Given(net)) = (ask, answer) {
+                wants.extend(share.places(net.addr()).map(|place| (place, share.claim.clone())));
+            }
+        }
+        wants
+    }
+
+    /// The shares of those who would lose what is recorded for them, because it was last seen held by
+    /// somebody else.
+    fn moved(&self, ledger: &Ledger, claims: &Claims) -> Vec<&Share> {
+        let moved = self.asks().filter_map(|ask| {
+            let Ask::Take { holder, share: Some(share), .. } = ask else { return None };
+            let own = ledger.held_by(&holder.podref, &holder.ifname);
+            own.iter().any(|ip| claims.other(share, *ip).is_some()).then_some(&**share)
+        });
+        moved.collect()
+    }
+
+    /// The shares of those who would be refused.
+    fn refused<'b>(&'b self, answers: &'b [Answer]) -> impl Iterator<Item = &'b Share> {
+        let each = self.asks().zip(answers);
+        each.filter_map(|(ask, answer)| match (ask, answer) {
+            (Ask::Take { share, .. }, Answer::Failed(_)) => share.as_deref(),
+            _ => None,
+        })
+    }
+}
+
+impl Others for Claims {
+    fn holder(&self, share: &Share, address: IpAddr) -> Option<String> {
+        self.other(share, address).map(|claim| claim.to_string())
+    }
+
+    fn within(&self, share: &Share, bounds: Range) -> BTreeMap<IpAddr, String> {
+        let found = self.others_within(share, bounds);
+        found.into_iter().map(|(address, claim)| (address, claim.to_string())).collect()
+    }
+}
+
 impl Door {
-    fn ask(&self, objects: &dyn Objects, ask: Ask, end: Instant) -> Result<Answer, ObjectError> {
+    fn ask(&self, cluster: &Cluster<'_>, ask: Ask, end: Instant) -> Result<Answer, ObjectError> {
         let mut queue = lock(&self.queue);
         let ticket = queue.next;
         queue.next += 1;
@@ -158,7 +240,7 @@ impl Door {
                 drop(queue);
                 // Whatever happens to this thread, the door is left open behind it.
                 let lead = Lead(self);
-                let answers = self.run(objects, &batch);
+                let answers = self.run(cluster, &batch);
                 queue = lock(&self.queue);
                 for ((ticket, ..), answer) in batch.iter().zip(answers) {
                     if !queue.gone.remove(ticket) {
@@ -202,22 +284,28 @@ impl Door {
     /// Serves a batch; as many answers as asks.
     fn run(
         &self,
-        objects: &dyn Objects,
-        batch: &[(u64, Instant, Ask)],
+        cluster: &Cluster<'_>,
+        asks: &[(u64, Instant, Ask)],
     ) -> Vec<Result<Answer, ObjectError>> {
-        let end = batch.iter().map(|(_, end, _)| *end).max().unwrap_or_else(Instant::now);
-        match self.settle(objects, batch, end) {
-            Ok(answers) => answers.into_iter().map(Ok).collect(),
-            Err(error) => batch.iter().map(|_| Err(error.clone())).collect(),
+        let end = asks.iter().map(|(_, end, _)| *end).max().unwrap_or_else(Instant::now);
+        let mut batch = Batch { asks, end, made: Wants::new(), is_sure: false };
+        match self.settle(cluster, &mut batch) {
+            Ok(answers) => {
+                // Still at the door: whoever comes next finds the ledger as it should be.
+                clean_up(cluster.claims, &batch, &answers);
+                answers.into_iter().map(Ok).collect()
+            }
+            // What was claimed stays: the patch may have been made. Reconcile finds out.
+            Err(error) => asks.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 
     fn settle(
         &self,
-        objects: &dyn Objects,
-        batch: &[(u64, Instant, Ask)],
-        end: Instant,
+        cluster: &Cluster<'_>,
+        batch: &mut Batch<'_>,
     ) -> Result<Vec<Answer>, ObjectError> {
+        let end = batch.end;
         let mut state = lock(&self.known);
         let mut is_fresh = false;
         for attempt in 0..TRIES_MAX {
@@ -226,7 +314,7 @@ impl Door {
             if attempt > 0 {
                 std::thread::sleep(pause);
             }
-            let outcome = self.attempt(objects, batch, &mut state, &mut is_fresh);
+            let outcome = self.attempt(cluster, batch, &mut state, &mut is_fresh);
             match outcome {
                 Ok(Some(answers)) => return Ok(answers),
                 Ok(None) => {}
@@ -249,16 +337,17 @@ impl Door {
     /// One try. `None`: the pool was read, try again.
     fn attempt(
         &self,
-        objects: &dyn Objects,
-        batch: &[(u64, Instant, Ask)],
+        cluster: &Cluster<'_>,
+        batch: &mut Batch<'_>,
         state: &mut Option<Known>,
         is_fresh: &mut bool,
     ) -> Result<Option<Vec<Answer>>, ObjectError> {
+        let objects = cluster.objects;
         if state.is_none() {
             self.read(objects, state)?;
             *is_fresh = true;
         }
-        let takes = || batch.iter().any(|(.., ask)| matches!(ask, Ask::Take { .. }));
+        let takes = || batch.asks().any(|ask| matches!(ask, Ask::Take { .. }));
         if state.is_none() && takes() {
             let range = lock(&self.range).clone();
             let range = range.ok_or_else(|| {
@@ -268,9 +357,9 @@ impl Door {
             *state = Some(self.known(&pool)?);
         }
         let Some(known) = state.as_mut() else {
-            return Ok(Some(batch.iter().map(|_| Answer::Freed(None)).collect()));
+            return Ok(Some(batch.asks().map(|_| Answer::Freed(None)).collect()));
         };
-        let (changes, answers) = serve(&mut known.ledger, batch.iter().map(|(.., ask)| ask));
+        let (changes, answers) = choose(&mut known.ledger, cluster.claims, batch)?;
         let operations = patch(&known.version, &changes);
         if operations.is_empty() {
             if *is_fresh {
@@ -305,6 +394,70 @@ impl Door {
         }
         Ok(Known { version: pool.resource_version.clone(), ledger })
     }
+}
+
+/// Serves a batch on the pool and claims what IPSets may have, too. What turns out to be somebody
+/// else's is passed over, until all that is given is claimed.
+fn choose(
+    ledger: &mut Ledger,
+    claims: &Claims,
+    batch: &mut Batch<'_>,
+) -> Result<(Vec<Change>, Vec<Answer>), ObjectError> {
+    loop {
+        let moved = batch.moved(ledger, claims);
+        let (changes, answers) = serve(ledger, batch.asks(), claims);
+        let doubts: Vec<&Share> = batch.refused(&answers).chain(moved).collect();
+        if !batch.is_sure && !doubts.is_empty() {
+            for share in doubts {
+                claims.doubt(share);
+            }
+            batch.is_sure = true;
+        } else {
+            let wants = batch.wants(&answers);
+            if claims.put(&wants, &mut batch.made, batch.end)? == Put::All {
+                return Ok((changes, answers));
+            }
+            if Instant::now() >= batch.end {
+                let text = "no address that nobody else claims was found in time".to_owned();
+                return Err(ObjectError::Conflict(text));
+            }
+        }
+        for change in changes.into_iter().rev() {
+            ledger.apply(&change.inverse());
+        }
+    }
+}
+
+/// Frees what was claimed on the way and is not needed, and what the pool has no record of any more.
+/// What cannot be freed now, reconcile frees.
+fn clean_up(claims: &Claims, batch: &Batch<'_>, answers: &[Answer]) {
+    let wants = batch.wants(answers);
+    let mut surplus = batch.made.clone();
+    surplus.retain(|place, claim| wants.get(place) != Some(claim));
+    let mut outcome = claims.take_back(&surplus, batch.end);
+    for (ask, answer) in batch.asks().zip(answers) {
+        let Answer::Freed(Some(address)) = answer else { continue };
+        let record = match ask {
+            Ask::Release(holder) => record_of(holder),
+            Ask::Forget(_, r) => Record { id: &r.id, podref: &r.podref, ifname: &r.ifname },
+            Ask::Take { .. } => continue,
+        };
+        outcome = outcome.and(claims.free(*address, &record, batch.end));
+    }
+    // What another range turned out to have reserved was claimed in vain.
+    for ask in batch.asks() {
+        let Ask::Take { holder, reserved, share: Some(_), .. } = ask else { continue };
+        for address in reserved.keys() {
+            outcome = outcome.and(claims.free(*address, &record_of(holder), batch.end));
+        }
+    }
+    if let Err(error) = outcome {
+        tracing::warn!(%error, "a claim in the ledger is freed later, by reconcile");
+    }
+}
+
+fn record_of(holder: &Holder) -> Record<'_> {
+    Record { id: &holder.container_id, podref: &holder.podref, ifname: &holder.ifname }
 }
 
 /// Being the one at work, until dropped.

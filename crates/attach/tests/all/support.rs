@@ -1,15 +1,18 @@
 //! A cluster, calls, and networks that are only written down.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use landbridge_api::ledger::{Claim, block_name, block_of};
 use landbridge_attach::attacher::{Attacher, Request};
 use landbridge_attach::ipams::Ipams;
 use landbridge_attach::networks::{Call, Networks, Sandboxes};
 use landbridge_attach::objects::fake::FakeObjects;
-use landbridge_attach::objects::{Objects, Owner, Pod};
+use landbridge_attach::objects::{Block, Objects, Owner, Pod};
 use landbridge_attach::releases::Releases;
 use landbridge_attach::whereabouts::{Limits, Whereabouts};
 use landbridge_cni::config::{Attachment, Input, Network};
@@ -82,6 +85,66 @@ pub fn pod(podref: &str, networks: &str) -> Pod {
         node: "worker-0".into(),
         ..Pod::default()
     }
+}
+
+/// A NetConfig with one subnet on a VLAN.
+pub fn netconfig(cidr: &str, vlan: u16) -> Value {
+    let subnet = json!({"name": "subnet1", "cidr": cidr, "vlan": vlan, "allocationRanges": []});
+    json!({
+        "apiVersion": "network.openstack.org/v1beta1", "kind": "NetConfig",
+        "metadata": {"name": "netconfig", "namespace": "openstack"},
+        "spec": {"networks": [{"name": "InternalApi", "subnets": [subnet]}]},
+    })
+}
+
+/// What the address controller does with the ledger: the lowest address between these last octets
+/// that nobody has, for an IPSet.
+pub fn give_ipset(fake: &FakeObjects, base: &str, name: &str, octets: [u8; 2]) -> Option<IpAddr> {
+    let [a, b, c, _] = base.parse::<Ipv4Addr>().unwrap().octets();
+    let mut state = fake.state();
+    for last in octets[0]..=octets[1] {
+        let address = IpAddr::from([a, b, c, last]);
+        let block = block_name("vlan-20", block_of(address));
+        let version = state.next_version();
+        let block = state.blocks.entry(block.clone()).or_insert_with(|| Block {
+            name: block,
+            uid: format!("uid-{version}"),
+            segment: "vlan-20".into(),
+            ..Block::default()
+        });
+        if let Entry::Vacant(free) = block.claims.entry(address) {
+            let claim = Claim {
+                kind: "IPSet".into(),
+                namespace: "openstack".into(),
+                name: name.into(),
+                ..Claim::default()
+            };
+            free.insert(claim);
+            block.resource_version = version;
+            return Some(address);
+        }
+    }
+    None
+}
+
+/// An IPSet is gone.
+pub fn free_ipset(fake: &FakeObjects, address: IpAddr) {
+    let mut state = fake.state();
+    let version = state.next_version();
+    let name = block_name("vlan-20", block_of(address));
+    let block = state.blocks.get_mut(&name).unwrap();
+    block.claims.remove(&address);
+    block.resource_version = version;
+    if block.claims.is_empty() {
+        state.blocks.remove(&name);
+    }
+}
+
+/// Who holds what in the ledger, in words.
+pub fn claims(fake: &FakeObjects) -> BTreeMap<IpAddr, String> {
+    let state = fake.state();
+    let claims = state.blocks.values().flat_map(|block| &block.claims);
+    claims.map(|(address, claim)| (*address, claim.to_string())).collect()
 }
 
 pub fn owned(pod: Pod, kind: &str, name: &str) -> Pod {

@@ -1,7 +1,9 @@
-//! Random timelines of two nodes on one cluster: no address is given twice, the same interface of
-//! the same pod keeps its address, and nothing is left once everything is gone.
+//! Random timelines of two nodes on one cluster, and IPSets on the same wire: no address is given
+//! twice, the same interface of the same pod keeps its address, and nothing is left once everything
+//! is gone.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,9 @@ use landbridge_cni::status::{self, NetworkStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{cluster, environment, input, ips, pod};
+use crate::support::{
+    claims, cluster, environment, free_ipset, give_ipset, input, ips, netconfig, pod,
+};
 
 /// Two ranges that overlap; the second one is soon full.
 fn ranges() -> [Value; 2] {
@@ -36,6 +40,8 @@ enum Step {
     Fault(&'static str, Fault),
     /// A node tries what it could not do.
     Retry(usize),
+    /// An IPSet gets the lowest address nobody has, or the oldest one goes.
+    IPSet { is_new: bool },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -47,16 +53,21 @@ fn step() -> impl Strategy<Value = Step> {
         Just("reservation"),
         Just("delete_reservation"),
         Just("replace_reservation"),
+        Just("block"),
+        Just("create_block"),
+        Just("swap_block"),
+        Just("netconfigs"),
     ];
     let fault =
         prop_oneof![Just(Fault::Conflict), Just(Fault::AnswerLost), Just(Fault::Unreachable)];
     prop_oneof![
-        5 => (0..2_usize, 0..8_usize, proptest::option::weighted(0.3, 0..6_usize))
+        5 => (0..2_usize, 0..8_usize, proptest::option::weighted(0.3, 0..12_usize))
             .prop_map(|(node, pod, crash)| Step::Add { node, pod, crash }),
         4 => (0..2_usize, 0..8_usize, 0..3_usize, proptest::bool::weighted(0.3))
             .prop_map(|(node, pod, age, is_away)| Step::Del { node, pod, age, is_away }),
         3 => (call, fault).prop_map(|(call, fault)| Step::Fault(call, fault)),
         1 => (0..2_usize).prop_map(Step::Retry),
+        2 => proptest::bool::weighted(0.6).prop_map(|is_new| Step::IPSet { is_new }),
     ]
 }
 
@@ -98,6 +109,8 @@ fn heal(fake: &FakeObjects) {
 
 fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     let (fake, objects) = cluster();
+    fake.state().netconfigs = vec![netconfig("10.0.0.0/24", 20)];
+    let mut ipsets: Vec<IpAddr> = Vec::new();
     let mut nodes = [node(&objects), node(&objects)];
     let mut held: BTreeMap<usize, (String, Vec<String>)> = BTreeMap::new();
     let mut containers: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -107,6 +120,14 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Retry(node) => {
                 let node = &nodes[*node];
                 node.releases.retry(|release| node.ipams.release(release)).unwrap();
+            }
+            Step::IPSet { is_new: true } => {
+                ipsets.extend(give_ipset(&fake, "10.0.0.0", &format!("i{number}"), [1, 14]));
+            }
+            Step::IPSet { is_new: false } => {
+                if !ipsets.is_empty() {
+                    free_ipset(&fake, ipsets.remove(0));
+                }
             }
             Step::Add { node: place, pod, crash } => {
                 let container = format!("c{number}");
@@ -152,14 +173,19 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
         let mut all: Vec<&String> = held.values().flat_map(|(_, ips)| ips).collect();
         let text: Vec<_> = all.iter().map(|ip| ip.split('/').next().unwrap().to_owned()).collect();
         all.clear();
+        let mut text = text;
+        text.extend(ipsets.iter().map(ToString::to_string));
         let mut unique = text.clone();
         unique.sort();
         unique.dedup();
-        prop_assert_eq!(unique.len(), text.len(), "given twice: {:?}", held);
-        // What is held is recorded, with its reservation.
+        prop_assert_eq!(unique.len(), text.len(), "given twice: {:?} {:?}", held, ipsets);
+        // What is held is claimed and recorded, with its reservation.
+        let claimed = claims(&fake);
         let state = fake.state();
         for (pod, (container, addresses)) in &held {
             let address = addresses[0].split('/').next().unwrap();
+            let claim = claimed.get(&address.parse().unwrap());
+            prop_assert_eq!(claim, Some(&format!("Pod n/p{pod}")), "{}", address);
             let offset = address.rsplit('.').next().unwrap();
             let pool = ["10.0.0.0-28", "10.0.0.0-29"][pod % 2];
             let record = state.pools[pool].spec.allocations.get(offset);
@@ -171,21 +197,27 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     // Everything that is held survives a collection; everything else goes.
     fake.state().faults.clear();
     let mut reconciler = Reconciler::new(Arc::clone(&objects), Duration::ZERO);
-    let report = reconciler.reconcile_once(Instant::now()).unwrap();
-    prop_assert_eq!(report.failed, Vec::<String>::new());
+    // A claim that was handed to a container whose record never came goes after the record.
+    for _ in 0..2 {
+        let report = reconciler.reconcile_once(Instant::now()).unwrap();
+        prop_assert_eq!(report.failed, Vec::<String>::new());
+    }
     {
         let state = fake.state();
         let records: usize = state.pools.values().map(|p| p.spec.allocations.len()).sum();
         prop_assert_eq!((records, state.reservations.len()), (held.len(), held.len()));
     }
+    let of_pods = || claims(&fake).values().filter(|holder| holder.starts_with("Pod")).count();
+    prop_assert_eq!(of_pods(), held.len());
     // Late releases of containers long gone take nothing away.
     for node in &nodes {
         prop_assert_eq!(node.releases.retry(|release| node.ipams.release(release)).unwrap(), 0);
     }
     let records: usize = fake.state().pools.values().map(|p| p.spec.allocations.len()).sum();
-    prop_assert_eq!(records, held.len());
+    prop_assert_eq!((records, of_pods()), (held.len(), held.len()));
     fake.state().pods.clear();
     reconciler.reconcile_once(Instant::now()).unwrap();
+    prop_assert_eq!((of_pods(), claims(&fake).len()), (0, ipsets.len()), "{:?}", claims(&fake));
     let state = fake.state();
     prop_assert!(state.reservations.is_empty(), "{:?}", state.reservations);
     prop_assert!(state.pools.values().all(|pool| pool.spec.allocations.is_empty()));
@@ -204,6 +236,7 @@ proptest! {
 #[test]
 fn two_nodes_at_once_with_a_faulty_cluster() {
     let (fake, objects) = cluster();
+    fake.state().netconfigs = vec![netconfig("10.0.0.0/24", 20)];
     let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let nodes: Vec<Whereabouts> = directories
         .iter()
@@ -212,7 +245,7 @@ fn two_nodes_at_once_with_a_faulty_cluster() {
                 .with_flat_files(Vec::new())
         })
         .collect();
-    for call in ["patch_pool", "create_reservation", "pool", "reservation"] {
+    for call in ["patch_pool", "create_reservation", "pool", "reservation", "block", "swap_block"] {
         for _ in 0..10 {
             fake.fail(
                 call,
@@ -221,7 +254,26 @@ fn two_nodes_at_once_with_a_faulty_cluster() {
         }
     }
     let ipam = json!({"type": "whereabouts", "range": "10.0.0.0/24"});
-    let given: Vec<(String, String)> = std::thread::scope(|scope| {
+    let (given, ipsets): (Vec<(String, String)>, Vec<IpAddr>) = std::thread::scope(|scope| {
+        let others: Vec<_> = (0..2)
+            .map(|thread| {
+                let fake = &fake;
+                scope.spawn(move || {
+                    let mut kept = Vec::new();
+                    for turn in 0..40 {
+                        let name = format!("i{thread}-{turn}");
+                        let address = give_ipset(fake, "10.0.0.0", &name, [1, 254]).unwrap();
+                        std::thread::sleep(Duration::from_millis(1));
+                        if turn % 2 == 0 {
+                            kept.push(address);
+                        } else {
+                            free_ipset(fake, address);
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
         let threads: Vec<_> = (0..12_usize)
             .map(|thread| {
                 let (node, ipam) = (&nodes[thread % 2], &ipam);
@@ -243,10 +295,17 @@ fn two_nodes_at_once_with_a_faulty_cluster() {
                 })
             })
             .collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        let given = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        (given, others.into_iter().flat_map(|thread| thread.join().unwrap()).collect())
     });
-    let addresses: std::collections::BTreeSet<_> = given.iter().map(|(ip, _)| ip).collect();
+    let plain = |ip: &String| ip.split('/').next().unwrap().parse().unwrap();
+    let mut addresses: std::collections::BTreeSet<IpAddr> =
+        given.iter().map(|(ip, _)| plain(ip)).collect();
     assert_eq!((given.len(), addresses.len()), (48, 48));
+    addresses.extend(&ipsets);
+    assert_eq!(addresses.len(), 88, "an IPSet and a pod have the same address");
+    let claimed = claims(&fake);
+    assert!(given.iter().all(|(ip, podref)| claimed[&plain(ip)] == format!("Pod {podref}")));
     // What a fault kept from being freed was written down.
     fake.state().faults.clear();
     let ipams = Ipams::new(&objects, Releases::new(directories[0].path()));

@@ -385,7 +385,7 @@ fn an_add_that_cannot_reach_the_api_ends_in_time_and_leaves_a_note() {
     let plugin =
         Whereabouts::new(Arc::clone(&objects), Releases::new(directory.path())).with_limits(limits);
     // The pool is changed, then nothing answers any more.
-    fake.state().calls_left = Some(3);
+    fake.state().calls_left = Some(4);
     let begun = Instant::now();
     let error = add(&plugin, &seed(), "c1", "n/a", "net1");
     assert!(error.contains("the Kubernetes API does not answer"), "{error}");

@@ -13,7 +13,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions
 use kube::runtime::events::{Event as Notification, EventType, Recorder, Reporter};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
-use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, block_prefix};
+use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, block_prefix, swap_patch};
 use landbridge_api::network::{GROUP, IPSet, NetConfig, Reservation, VERSION};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -199,16 +199,7 @@ impl Writer {
                 self.blocks.delete(&swap.name, &params).await.map(|_| None)
             }
             Some((uid, revision)) => {
-                let claims: serde_json::Map<String, Value> = swap
-                    .edits
-                    .iter()
-                    .map(|(address, claim)| (address.to_string(), json!(claim)))
-                    .collect();
-                let patch = json!({
-                    "metadata": {"uid": &**uid, "resourceVersion": revision.to_string()},
-                    "spec": {"claims": claims},
-                });
-                let patch = Patch::Merge(patch);
+                let patch = Patch::Merge(swap_patch(uid, &revision.to_string(), &swap.edits));
                 self.blocks.patch(&swap.name, &params(), &patch).await.map(Some)
             }
         };

@@ -134,6 +134,62 @@ fn a_taken_address_is_named_with_its_holder() {
     assert_eq!(site.outcome("b"), "172.17.0.7");
 }
 
+/// What an attachment writes into the ledger: a pod has, or has no longer, an address.
+fn pod_claims(site: &mut Site, addresses: &[&str]) {
+    let claim = |name: &str| Claim {
+        kind: "Pod".to_owned(),
+        namespace: "openstack".to_owned(),
+        name: name.to_owned(),
+        attachment: "net1".to_owned(),
+        source: "NetworkAttachmentDefinition openstack/internalapi".to_owned(),
+        ..Claim::default()
+    };
+    let name = "vlan-20.172.17.0.64";
+    if site.server.get::<AddressBlock>("", name).is_none() {
+        let spec = AddressBlockSpec {
+            segment: "vlan-20".to_owned(),
+            block: "172.17.0.64/26".to_owned(),
+            claims: BTreeMap::new(),
+        };
+        site.server.create(AddressBlock::new(name, spec)).unwrap();
+    }
+    site.server
+        .change("", name, None, |block: &mut AddressBlock| {
+            block.spec.claims.retain(|_, claim| claim.kind != "Pod");
+            for address in addresses {
+                block.spec.claims.insert(address.parse().unwrap(), claim("glance-0"));
+            }
+        })
+        .unwrap();
+    site.settle();
+}
+
+#[test]
+fn what_a_pod_has_an_ipset_waits_for() {
+    let mut site = Site::new();
+    pod_claims(&mut site, &["172.17.0.100"]);
+    site.ipset("a", "InternalApi", None);
+    assert_eq!(site.outcome("a"), "172.17.0.102", "the pod's is passed over");
+    site.ipset("b", "InternalApi", None);
+    assert!(site.outcome("b").contains("0 of 2 addresses"), "{}", site.outcome("b"));
+    site.ipset("c", "InternalApi", Some("172.17.0.100"));
+    let why = "172.17.0.100 already reserved for Pod openstack/glance-0; 0 of 2 addresses of its ranges on vlan-20 are left";
+    assert_eq!(site.outcome("c"), format!("{SHORT}{why}"));
+    // The pod goes: whoever asked first gets it, and the other one is told so.
+    pod_claims(&mut site, &[]);
+    assert_eq!(site.outcome("b"), "172.17.0.100");
+    let why = "172.17.0.100 already reserved for IPSet openstack/b; 0 of 2 addresses of its ranges on vlan-20 are left";
+    assert_eq!(site.outcome("c"), format!("{SHORT}{why}"));
+    // A pod's claim is nobody's to free here, whoever goes.
+    site.delete("a");
+    pod_claims(&mut site, &["172.17.0.102"]);
+    site.delete("b");
+    assert_eq!(site.outcome("c"), "172.17.0.100");
+    let block = site.server.get::<AddressBlock>("", "vlan-20.172.17.0.64").unwrap();
+    let holder = block.spec.claims[&"172.17.0.102".parse().unwrap()].to_string();
+    assert_eq!(holder, "Pod openstack/glance-0");
+}
+
 #[test]
 fn unknown_networks_and_a_missing_netconfig_are_named() {
     let mut site = Site::new();

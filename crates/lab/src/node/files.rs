@@ -17,10 +17,13 @@ pub(super) fn write(
 ) -> io::Result<Vec<(PathBuf, &'static Path)>> {
     let etc = directory.join("etc");
     std::fs::create_dir_all(&etc)?;
+    // A number of its own for each boot: that of its network namespace is given again to later ones.
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
     let mut files = Vec::new();
     for (name, place, text) in [
         ("hostname", "/etc/hostname", format!("{}\n", node.name)),
         ("hosts", "/etc/hosts", hosts(shape)),
+        ("boot_id", "/proc/sys/kernel/random/boot_id", boot),
         // Filled in by the node's agent, in place: another file would not be the mounted one.
         ("resolv.conf", "/etc/resolv.conf", String::new()),
     ] {

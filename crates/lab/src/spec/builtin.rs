@@ -82,7 +82,7 @@ mod tests {
         let unknown = find("defualt").unwrap_err().to_string();
         assert!(unknown.contains("default, openstack, director, ipi, machines"), "{unknown}");
         // The file that shows everything one can say.
-        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/shapes/example.yaml");
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/lab.yaml");
         let shape = find(example).unwrap_or_else(|error| panic!("{error}"));
         let (_, gateway) = shape.node("gateway").unwrap();
         assert_eq!(gateway.nics[0].mac.to_string(), "52:54:00:12:34:56");

@@ -6,7 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landbridge_linux::link::VlanProtocol;
 use landbridge_linux::monitor::{Event, Monitor};
+use landbridge_nodestate::wires::{Wire, alias};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
@@ -225,9 +227,11 @@ impl Lab {
                 request.base, nic.name, other.name
             )));
         }
+        let wire =
+            Wire { base: request.base.clone(), id: request.id, protocol: VlanProtocol::Customer };
         let port = Port {
             id: request.id,
-            alias: wires::alias(&request.base, request.id),
+            alias: alias(&wire, None),
             name: request.name,
             mtu: request.mtu,
             mac: request.mac,

@@ -2,8 +2,7 @@
 
 use landbridge_linux::IfName;
 use landbridge_linux::link::{Link, LinkKind};
-
-use super::ALIAS;
+use landbridge_nodestate::wires::parse_alias;
 
 /// Bridges in bridges do not go deeper than this.
 const DEPTH: usize = 8;
@@ -16,6 +15,11 @@ pub(super) fn candidates(links: &[Link], base: &Link) -> Result<Vec<IfName>, Str
     Ok(found)
 }
 
+/// Whether a link stands for a VLAN.
+fn is_wire(link: &Link) -> bool {
+    link.alias.as_deref().is_some_and(|alias| parse_alias(alias).0.is_some())
+}
+
 fn follow(
     links: &[Link],
     link: &Link,
@@ -25,14 +29,14 @@ fn follow(
     if depth == 0 {
         return Err(format!("{} is nested too deep", link.name));
     }
-    if link.alias.as_deref().is_some_and(|alias| alias.starts_with(ALIAS)) {
+    if is_wire(link) {
         return Err(format!("{} is a VLAN; VLANs in VLANs need a kernel with 8021q", link.name));
     }
     match &link.kind {
         LinkKind::Bridge(_) | LinkKind::Bond(_) => {
             for port in links.iter().filter(|port| port.master == Some(link.index)) {
                 // A bridge may have a VLAN as a port; its NIC is not where untagged frames go.
-                if !port.alias.as_deref().is_some_and(|alias| alias.starts_with(ALIAS)) {
+                if !is_wire(port) {
                     follow(links, port, depth - 1, found)?;
                 }
             }
@@ -60,6 +64,8 @@ mod tests {
             index: LinkIndex(index),
             name: IfName::new(name).unwrap(),
             alias: None,
+            promiscuous: false,
+            port: None,
             kind,
             mtu: 1500,
             mac: None,

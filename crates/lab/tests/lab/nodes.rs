@@ -68,6 +68,8 @@ fn a_rebooted_node_has_its_nics_and_nothing_else() {
         let (gone, stays) =
             (in_pod("worker-0", "pod-a", start), in_pod("worker-1", "pod-b", start));
         lab.on("worker-0", &["touch", "/run/left-behind"]);
+        let boot = |node| lab.on(node, &["cat", "/proc/sys/kernel/random/boot_id"]);
+        let boots = [boot("worker-0"), boot("worker-1")];
         let rebooted = lab.run(&["reboot", "worker-0"]);
         assert!(rebooted.status.success(), "{rebooted:?}");
 
@@ -87,6 +89,14 @@ fn a_rebooted_node_has_its_nics_and_nothing_else() {
             |pid: &str| lab.on("-", &["sh", "-c", &format!("kill -0 {pid} && echo yes || true")]);
         assert_eq!(alive(gone.trim()), "");
         assert_eq!(alive(stays.trim()), "yes\n");
+
+        // By this number everybody on the node tells that it was booted.
+        assert!(
+            boots.iter().all(|boot| boot.trim().len() == 36) && boots[0] != boots[1],
+            "{boots:?}"
+        );
+        assert_ne!(boot("worker-0"), boots[0]);
+        assert_eq!(boot("worker-1"), boots[1]);
 
         let after = lab.info();
         assert_eq!((after.nodes[0].boots, after.nodes[1].boots), (2, 1));

@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
+use landbridge_api::foreign::nmstate::objects::NodeNetworkState;
 use landbridge_apiserver::{ApiServer, Identity};
 use landbridge_lab::info::Vlans;
 use landbridge_lab::spec::{Kind, Shape, builtin};
@@ -102,16 +103,20 @@ fn command(directory: &std::path::Path, shape: &str) -> anyhow::Result<Command> 
     Ok(command)
 }
 
-/// Waits until every Kubernetes node is Ready.
+/// Waits until every Kubernetes node is Ready and has told its state: policies count the nodes that have.
 async fn wait_for_nodes(client: &Client, shape: &Shape) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
+    let states: Api<NodeNetworkState> = Api::all(client.clone());
     let deadline = Instant::now() + PATIENCE;
     let wanted = shape.nodes.iter().filter(|node| node.kind == Kind::Kubernetes);
     let wanted: Vec<&str> = wanted.map(|node| node.name.as_str()).collect();
     loop {
         let there = nodes.list(&ListParams::default()).await.context("cannot list nodes")?;
+        let told = states.list_metadata(&ListParams::default()).await;
+        let told = told.context("cannot list the states of nodes")?;
         let is_ready = |name: &str| {
             there.iter().any(|node| node.metadata.name.as_deref() == Some(name) && ready(node))
+                && told.iter().any(|state| state.metadata.name.as_deref() == Some(name))
         };
         let missing: Vec<&str> = wanted.iter().copied().filter(|name| !is_ready(name)).collect();
         if missing.is_empty() {

@@ -2,7 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)] // all of this is test code
 
-mod capture;
 mod impossible;
 mod merge;
 mod model;

@@ -51,8 +51,6 @@ proptest! {
         ] {
             let _ = plan(&value, &worker(), ALL);
         }
-        let capture = [("x".to_owned(), text.clone())].into();
-        let _ = landbridge_nodestate::render(&Value::String(text), &capture, &serde_json::json!({}));
     }
 }
 

@@ -6,4 +6,5 @@ mod admission;
 mod manifests;
 mod random;
 mod rules;
+mod sites;
 mod support;

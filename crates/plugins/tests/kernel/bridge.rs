@@ -102,7 +102,6 @@ fn what_fails_leaves_nothing() {
         (json!({"bridge": "a/b"}), 999, "\"a/b\" is no link's name"),
         (json!({"ipam": {"type": "static"}}), 999, "IPAM plugin returned missing IP config"),
         (json!({"hairpinMode": true, "promiscMode": true}), 999, "cannot set hairpin mode and"),
-        (json!({"vlan": 20}), 2, "\"vlan\" and \"vlanTrunk\" are not supported"),
         (json!({"ipMasq": true, "ipMasqBackend": "iptables"}), 2, "\"iptables\" is not supported"),
     ];
     for (more, number, text) in cases {

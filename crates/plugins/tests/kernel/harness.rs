@@ -6,10 +6,11 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use landbridge_linux::probe::{Capabilities, Feature};
 use landbridge_linux::{
     Address, Handle, IfName, Link, LinkIndex, LinkKind, Namespace, NewLink, Sysctl, Sysctls,
 };
-use landbridge_plugins::{NoIpams, Output, main_as};
+use landbridge_plugins::{Ipams, NoIpams, Output, main_as};
 use serde_json::Value;
 
 /// A network of its own; gone with the test.
@@ -97,10 +98,14 @@ impl Node {
 
     /// Calls a plugin of ours as its program would be.
     pub fn call(&self, kind: &str, call: &Asked<'_>) -> Output {
+        self.call_with(kind, call, &NoIpams)
+    }
+
+    /// The same, with addresses of the test's own.
+    pub fn call_with(&self, kind: &str, call: &Asked<'_>, ipams: &dyn Ipams) -> Output {
         let variables = call.variables(&self.path);
         let stdin = call.config.to_string();
-        let run =
-            || main_as(kind, &|name| variables.get(name).cloned(), stdin.as_bytes(), &NoIpams);
+        let run = || main_as(kind, &|name| variables.get(name).cloned(), stdin.as_bytes(), ipams);
         self.net.namespace.run(run).unwrap()
     }
 
@@ -215,6 +220,17 @@ pub fn silent(from: &Net, to: &Net, at: &str) -> bool {
 
 pub fn name(text: &str) -> IfName {
     IfName::new(text).unwrap()
+}
+
+/// Whether the kernel has it; otherwise the test says why it does not run.
+pub fn has(feature: Feature) -> bool {
+    match Capabilities::probe().unwrap().why_not(feature) {
+        None => true,
+        Some(why) => {
+            skip(&format!("plugins: {feature:?}").to_lowercase(), why);
+            false
+        }
+    }
 }
 
 pub fn skip(what: &str, why: &str) {

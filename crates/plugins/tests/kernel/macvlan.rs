@@ -1,3 +1,8 @@
+use std::sync::Mutex;
+
+use landbridge_cni::result::Ip;
+use landbridge_cni::{CniError, CniResult};
+use landbridge_plugins::{Call, Ipam, Ipams};
 use serde_json::{Value, json};
 
 use crate::harness::{Asked, Net, Node, echo, failed, ok};
@@ -92,6 +97,55 @@ fn a_name_that_is_there_is_not_touched() {
         pod.link("net1").unwrap().mac.unwrap().to_string(),
         first["interfaces"][0]["mac"].as_str().unwrap()
     );
+}
+
+/// Gives one address, and looks which links the pod has when it is taken back.
+struct Watchful<'a> {
+    pod: &'a Net,
+    seen: Mutex<Vec<Vec<String>>>,
+}
+
+impl Ipam for Watchful<'_> {
+    fn add(&self, _call: &Call) -> Result<CniResult, CniError> {
+        let ips =
+            vec![Ip { address: "10.0.0.5/24".parse().unwrap(), gateway: None, interface: None }];
+        Ok(CniResult { ips, ..CniResult::default() })
+    }
+
+    fn del(&self, _call: &Call) -> Result<(), CniError> {
+        self.seen.lock().unwrap().push(self.pod.links());
+        Ok(())
+    }
+
+    fn check(&self, _call: &Call) -> Result<(), CniError> {
+        Ok(())
+    }
+}
+
+impl Ipams for Watchful<'_> {
+    fn own(&self, kind: &str) -> Option<&dyn Ipam> {
+        (kind == "watchful").then_some(self)
+    }
+}
+
+#[test]
+fn an_address_is_given_back_after_its_link_is_gone() {
+    let Some(node) = Node::new() else { return };
+    node.net.pair("eth1", "far1", 1500);
+    for kind in ["macvlan", "bridge", "host-device"] {
+        let pod = Net::new();
+        let watchful = Watchful { pod: &pod, seen: Mutex::default() };
+        let config = json!({
+            "cniVersion": "1.0.0", "name": "n", "type": kind, "ipam": {"type": "watchful"},
+            "master": "eth0", "device": "eth1", "bridge": "br0",
+        });
+        let path = pod.path();
+        for command in ["ADD", "DEL"] {
+            ok(&node.call_with(kind, &Asked::new(command, &path, &config), &watchful));
+            assert_eq!(pod.links().len(), usize::from(command == "ADD"), "{kind}");
+        }
+        assert_eq!(*watchful.seen.lock().unwrap(), [[""; 0]], "{kind}");
+    }
 }
 
 #[test]

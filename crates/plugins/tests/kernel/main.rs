@@ -16,3 +16,4 @@ mod macvlan;
 mod networks;
 mod peers;
 mod tuning;
+mod vlans;

@@ -1,4 +1,5 @@
-use landbridge_linux::link::Fine;
+use landbridge_linux::Link;
+use landbridge_linux::link::{Fine, OperState};
 use serde_json::{Value, json};
 
 use crate::harness::{Asked, Net, Node, failed, name, ok};
@@ -8,6 +9,12 @@ fn attached(node: &Node, pod: &Net) -> Value {
         "ipam": {"type": "static", "addresses": [{"address": "10.0.0.2/24"}, {"address": "fd00::2/64"}],
                  "routes": [{"dst": "192.0.2.0/24", "gw": "10.0.0.1"}]}});
     node.add("macvlan", pod, &config)
+}
+
+/// How the link is, but for its operational state: the kernel tells that of a new one late.
+fn seen(pod: &Net) -> (Link, Fine) {
+    let link = pod.link("net1").unwrap();
+    (Link { state: OperState::Unknown, ..link }, pod.net.fine(&name("net1")).unwrap())
 }
 
 fn config(node: &Node, more: Value, previous: &Value) -> Value {
@@ -24,7 +31,7 @@ fn a_link_is_tuned_and_put_back() {
     let Some(node) = Node::new() else { return };
     let pod = Net::new();
     let previous = attached(&node, &pod);
-    let before = (pod.link("net1").unwrap(), pod.net.fine(&name("net1")).unwrap());
+    let before = seen(&pod);
     let addresses = pod.addresses("net1");
     let more = json!({"mac": "02:00:00:00:00:42", "mtu": 1400, "promisc": true, "allmulti": true,
         "txQLen": 777, "sysctl": {"net.ipv4.conf.IFNAME.log_martians": "1", "net.core.somaxconn": "500"}});
@@ -44,7 +51,7 @@ fn a_link_is_tuned_and_put_back() {
     let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(kept["mtu"], 1500);
     node.del("tuning", &pod, &config);
-    assert_eq!((pod.link("net1").unwrap(), pod.net.fine(&name("net1")).unwrap()), before);
+    assert_eq!(seen(&pod), before);
     assert!(!std::path::Path::new(&file).exists());
     node.del("tuning", &pod, &config);
     ok(&node.call("tuning", &Asked::new("DEL", "", &config)));
@@ -55,7 +62,7 @@ fn a_failure_changes_nothing() {
     let Some(node) = Node::new() else { return };
     let pod = Net::new();
     let previous = attached(&node, &pod);
-    let before = (pod.link("net1").unwrap(), pod.net.fine(&name("net1")).unwrap());
+    let before = seen(&pod);
     let martians = pod.sysctl("net.ipv4.conf.net1.log_martians");
     let sysctl = |key: &str| json!({"net.ipv4.conf.IFNAME.log_martians": "1", key: "1"});
     for (more, text) in [
@@ -71,7 +78,7 @@ fn a_failure_changes_nothing() {
     ] {
         let (code, message) = node.add_fails("tuning", &pod, &config(&node, more, &previous));
         assert!(code == 999 && message.contains(text), "{message}");
-        assert_eq!((pod.link("net1").unwrap(), pod.net.fine(&name("net1")).unwrap()), before);
+        assert_eq!(seen(&pod), before);
         assert_eq!(pod.sysctl("net.ipv4.conf.net1.log_martians"), martians);
         let files = std::fs::read_dir(node.dir("tuning")).map_or(0, Iterator::count);
         assert_eq!(files, 0);

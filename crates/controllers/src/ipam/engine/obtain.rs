@@ -37,6 +37,7 @@ impl Engine {
             attachment: found.network.name.clone(),
             source: format!("NetConfig {}", networks.config),
             fixed: wanted.fixed_ip.is_some(),
+            ..Claim::default()
         };
         let id: SubnetId = (request.key.namespace.clone(), found.index);
         if let Some(address) = self.kept(request, record, &found) {

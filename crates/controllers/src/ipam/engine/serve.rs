@@ -128,7 +128,7 @@ impl Engine {
                 uid: uid.clone(),
                 attachment,
                 source: source.clone(),
-                fixed: false,
+                ..Claim::default()
             };
             let effect = self.ledger.put(&place, claim);
             self.follow(effect.as_slice());
