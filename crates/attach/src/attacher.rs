@@ -159,19 +159,7 @@ impl Attacher {
             // The cluster's network comes first, by itself: it may make what the others need.
             let count = if place == 0 || !together { 1 } else { TOGETHER_MAX };
             let end = (place + count).min(delegates.len());
-            if end - place == 1 {
-                outcomes.push(one(place));
-            } else {
-                outcomes.extend(std::thread::scope(|scope| {
-                    let one = &one;
-                    let threads: Vec<_> =
-                        (place..end).map(|place| scope.spawn(move || one(place))).collect();
-                    let lost = || CniError::new(Code::INTERNAL, "attaching broke off");
-                    let joined =
-                        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(lost())));
-                    joined.collect::<Vec<_>>()
-                }));
-            }
+            outcomes.extend(at_once(&(place..end).collect::<Vec<_>>(), |place| one(*place)));
             place = end;
         }
         let failed = outcomes.iter().zip(delegates).find_map(|(outcome, delegate)| {
@@ -241,12 +229,19 @@ impl Attacher {
         args: &PodArgs,
         delegates: &[Delegate],
     ) -> Vec<CniError> {
-        let calls = delegates.iter().rev().map(|d| (d, call_of(request, settings, args, d)));
-        calls
-            .filter_map(|(delegate, call)| {
-                self.networks.del(&delegate.network, &with(&call, Command::Del)).err()
-            })
-            .collect()
+        let one = |delegate: &Delegate| -> Result<(), CniError> {
+            let call = call_of(request, settings, args, delegate);
+            self.networks.del(&delegate.network, &with(&call, Command::Del))
+        };
+        // The other way round than they were attached: the cluster's network last, by itself.
+        let (first, others) = delegates.split_at(delegates.len().min(1));
+        let together = if may_run_together(others) { TOGETHER_MAX } else { 1 };
+        let mut outcomes = Vec::new();
+        for some in others.rchunks(together) {
+            outcomes.extend(at_once(some, one).into_iter().rev());
+        }
+        outcomes.extend(first.iter().map(one));
+        outcomes.into_iter().filter_map(Result::err).collect()
     }
 
     /// What a container was attached to: as written down, or else as it would be today.
@@ -436,6 +431,22 @@ fn call_of(request: &Request, settings: &Settings, args: &PodArgs, delegate: &De
         capabilities: delegate.capabilities.clone(),
         cache: settings.cni_dir.clone(),
     }
+}
+
+/// Does the same for all of them at the same time: what came of it, in their order.
+fn at_once<I: Sync, T: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<T, CniError> + Sync,
+) -> Vec<Result<T, CniError>> {
+    let Some((last, others)) = items.split_last() else { return Vec::new() };
+    let lost = |_| Err(CniError::new(Code::INTERNAL, "the work on a network broke off"));
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = others.iter().map(|item| scope.spawn(move || work(item))).collect();
+        let own = work(last);
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(lost));
+        joined.chain([own]).collect()
+    })
 }
 
 fn with(call: &Call, command: Command) -> Call {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   BIN/.landbridge/landbridge      one copy of the binary
-//!   BIN/{multus,macvlan,…}          hard links to it
+//!   BIN/.landbridge/landbridge-shim  one copy of the thin one, where there is one
+//!   BIN/{multus,macvlan,…}          hard links to the thin one, or else to the binary
 //!   BIN/.landbridge/saved/macvlan   what was there before under that name
 //!   CONF/00-multus.conf             Multus with the first configuration found as its delegate
 //! ```
@@ -33,6 +34,8 @@ const OWN: &str = ".landbridge";
 pub struct InstallOptions {
     /// The binary.
     pub binary: PathBuf,
+    /// The program that only asks the daemon, to be called instead of the binary.
+    pub thin: Option<PathBuf>,
     /// Where plugins are.
     pub bin_dir: PathBuf,
     /// Where configurations are.
@@ -92,10 +95,17 @@ pub fn install(options: &InstallOptions) -> Result<Report, InstallError> {
     if files::copy(&options.binary, &binary)? {
         report.steps.push(format!("copied {} to {}", options.binary.display(), binary.display()));
     }
+    let mut called = binary;
+    if let Some(thin) = &options.thin {
+        called = own.join("landbridge-shim");
+        if files::copy(thin, &called)? {
+            report.steps.push(format!("copied {} to {}", thin.display(), called.display()));
+        }
+    }
     for name in &options.names {
         let path = options.bin_dir.join(name);
         let saved = own.join("saved").join(name);
-        if let Some(step) = files::link(&binary, &path, &saved)? {
+        if let Some(step) = files::link(&called, &path, &saved)? {
             report.steps.push(step);
         }
     }

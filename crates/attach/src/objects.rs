@@ -179,15 +179,17 @@ pub trait Objects: Send + Sync {
     fn pools(&self) -> Result<BTreeMap<String, Pool>, ObjectError>;
     /// Makes an empty pool; a conflict when there is one.
     fn create_pool(&self, name: &str, range: &str) -> Result<Pool, ObjectError>;
-    /// Changes a pool; a conflict when one of the patch's tests fails.
-    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<Pool, ObjectError>;
+    /// Changes a pool and says which state it has then; a conflict when one of the patch's tests
+    /// fails. The pool itself is not answered: it may be large, and who insists on the state it
+    /// changes knows what became of it.
+    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError>;
 
     /// A reservation.
     fn reservation(&self, name: &str) -> Result<Option<Reserved>, ObjectError>;
     /// All reservations by name.
     fn reservations(&self) -> Result<BTreeMap<String, Reserved>, ObjectError>;
-    /// Makes a reservation; a conflict when there is one.
-    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<(), ObjectError>;
+    /// Makes a reservation and says which state it has; a conflict when there is one.
+    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError>;
     /// Puts another in the place of that state of it; a conflict when it has another state.
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError>;
     /// Deletes that state of it; a conflict when it has another state. No error when it is gone.

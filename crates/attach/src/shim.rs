@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use landbridge_cni::error::{CniError, Code};
@@ -40,6 +41,40 @@ pub struct Output {
     pub stderr: String,
     /// The exit code.
     pub code: u8,
+}
+
+/// Where releases wait that could not be made at once; the agent reads them.
+pub const RELEASES: &str = "/var/lib/landbridge/releases";
+/// Where the agent listens, when nothing else is said.
+pub const SOCKET: &str = "/run/landbridge/cni.sock";
+/// No configuration is larger.
+const INPUT_MAX: u64 = 8 << 20;
+
+/// The whole process of a plugin: the environment and standard input in, standard output and the exit
+/// code out. `alone` gets the call and the directory of releases. No runtime is started, and nothing is
+/// read that is not needed: this runs once for every interface of every pod.
+pub fn process(
+    plugin: &str,
+    alone: &dyn Fn(&Message, &Path) -> Result<String, CniError>,
+) -> ExitCode {
+    let env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(key, _)| key.starts_with("CNI_"))
+        .collect();
+    let mut stdin = Vec::new();
+    // What cannot be read is an empty configuration, and refused as such.
+    let _ = io::stdin().take(INPUT_MAX).read_to_end(&mut stdin);
+    let place = |variable: &str, otherwise: &str| {
+        std::env::var_os(variable).map_or_else(|| otherwise.into(), PathBuf::from)
+    };
+    let places = Places {
+        socket: Some(place("LANDBRIDGE_CNI_SOCKET", SOCKET)),
+        releases: place("LANDBRIDGE_RELEASES", RELEASES),
+    };
+    let output = shim(plugin, &env, &stdin, &places, &|message| alone(message, &places.releases));
+    let _ = io::stderr().write_all(output.stderr.as_bytes());
+    let _ = io::stdout().write_all(output.stdout.as_bytes());
+    output.code.into()
 }
 
 /// Runs a call of a plugin that needs the cluster: by the daemon, or `alone`.

@@ -15,7 +15,7 @@ mod pools;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
@@ -46,6 +46,8 @@ const ADD: Duration = Duration::from_secs(25);
 const DEL: Duration = Duration::from_secs(4);
 /// How often an address that another range turns out to hold is passed over.
 const OVERLAPS_MAX: usize = 16;
+/// How many reservations are remembered; a node has some hundred pods.
+const RESERVED_MAX: usize = 16 << 10;
 
 /// The plugin.
 pub struct Whereabouts {
@@ -54,6 +56,9 @@ pub struct Whereabouts {
     releases: Releases,
     flat_files: Vec<PathBuf>,
     limits: Limits,
+    /// The reservations this process made, by name: the container, and the state it made. Deleting
+    /// that very state needs no reading.
+    reserved: Mutex<BTreeMap<String, (String, String)>>,
 }
 
 /// How long calls may take.
@@ -102,7 +107,8 @@ impl Whereabouts {
         ];
         let pools = Pools::new(Arc::clone(&objects));
         let flat_files = flat_files.map(PathBuf::from).to_vec();
-        Self { objects, pools, releases, flat_files, limits: Limits::default() }
+        let (limits, reserved) = (Limits::default(), Mutex::default());
+        Self { objects, pools, releases, flat_files, limits, reserved }
     }
 
     /// Looks for the flat configuration file elsewhere.
@@ -337,7 +343,10 @@ impl Whereabouts {
         };
         loop {
             let outcome = match self.objects.create_reservation(name, &spec) {
-                Ok(()) => return Ok(None),
+                Ok(version) => {
+                    self.remember(name, &holder.container_id, version);
+                    return Ok(None);
+                }
                 Err(ObjectError::Conflict(_)) => self.take_over(name, &spec),
                 Err(error) => Err(error),
             };
@@ -365,8 +374,25 @@ impl Whereabouts {
         Ok(Found::Ours)
     }
 
+    fn remember(&self, name: &str, container: &str, version: String) {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        if reserved.len() >= RESERVED_MAX {
+            reserved.clear();
+        }
+        reserved.insert(name.to_owned(), (container.to_owned(), version));
+    }
+
     /// Deletes the reservation if it is this container's.
     fn unreserve(&self, name: &str, holder: &Holder) -> Result<(), ObjectError> {
+        let made = self.reserved.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        if let Some((container, version)) = made
+            && container == holder.container_id
+        {
+            match self.objects.delete_reservation(name, &version) {
+                Err(ObjectError::Conflict(_)) => {}
+                other => return other,
+            }
+        }
         for _ in 0..OVERLAPS_MAX {
             let Some(found) = self.objects.reservation(name)? else { return Ok(()) };
             let foreign = other_holder(&found.spec, &holder.podref, &holder.ifname).is_some();

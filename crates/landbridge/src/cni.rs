@@ -1,25 +1,18 @@
 //! The CNI plugin: called by a container runtime under a plugin's name, or installed by hand.
 
-use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use landbridge_attach::install::{InstallOptions, NAMES, install, uninstall};
 use landbridge_attach::own::OwnPlugins;
-use landbridge_attach::shim::{Places, shim};
-use landbridge_attach::{alone, ipams};
+use landbridge_attach::{alone, ipams, shim};
 
 use crate::args::{CniArgs, CniCommand};
 use crate::progress::say;
 
-/// Where releases wait that could not be made at once; the agent reads them.
-pub const RELEASES: &str = "/var/lib/landbridge/releases";
-/// Where the agent listens, when nothing else is said.
-pub const SOCKET: &str = "/run/landbridge/cni.sock";
-/// No configuration is larger.
-const INPUT_MAX: u64 = 8 << 20;
+/// The small program that is installed under the plugins' names, where it lies beside this one.
+const THIN: &str = "landbridge-shim";
 
 /// The plugin this process was called as, by its name or by `CNI_COMMAND`.
 pub fn called_as(program: Option<&str>) -> Option<String> {
@@ -37,27 +30,9 @@ pub fn called_as(program: Option<&str>) -> Option<String> {
     by_runtime.then(|| name.to_owned())
 }
 
-/// One call. No runtime is started and nothing is read that is not needed: this runs once for every
-/// interface of every pod.
+/// One call, by the agent or else here. `landbridge-shim` does the same and is faster to start.
 pub fn plugin(name: &str) -> ExitCode {
-    let env: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(key, _)| key.starts_with("CNI_"))
-        .collect();
-    let mut stdin = Vec::new();
-    // What cannot be read is an empty configuration, and refused as such.
-    let _ = std::io::stdin().take(INPUT_MAX).read_to_end(&mut stdin);
-    let socket =
-        std::env::var_os("LANDBRIDGE_CNI_SOCKET").map_or_else(|| SOCKET.into(), PathBuf::from);
-    let releases =
-        std::env::var_os("LANDBRIDGE_RELEASES").map_or_else(|| RELEASES.into(), PathBuf::from);
-    let places = Places { socket: Some(socket), releases: releases.clone() };
-    let output = shim(name, &env, &stdin, &places, &|message| {
-        alone::alone(message, &releases, OwnPlugins::with)
-    });
-    let _ = std::io::stderr().write_all(output.stderr.as_bytes());
-    let _ = std::io::stdout().write_all(output.stdout.as_bytes());
-    output.code.into()
+    shim::process(name, &|message, releases| alone::alone(message, releases, OwnPlugins::with))
 }
 
 /// Installs or removes.
@@ -76,8 +51,11 @@ pub fn run(command: &CniCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &CniArgs) -> anyhow::Result<InstallOptions> {
+    let binary = std::env::current_exe().context("cannot find this program's own file")?;
+    let thin = binary.with_file_name(THIN);
     Ok(InstallOptions {
-        binary: std::env::current_exe().context("cannot find this program's own file")?,
+        thin: thin.is_file().then_some(thin),
+        binary,
         bin_dir: args.bin_dir.clone(),
         conf_dir: args.conf_dir.clone(),
         kubeconfig: args

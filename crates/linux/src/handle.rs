@@ -42,7 +42,8 @@ impl Handle {
         namespace.run(|| Self::here(held))?
     }
 
-    fn here(namespace: Namespace) -> Result<Self> {
+    /// In the calling thread's namespace, which has to be that one.
+    pub(crate) fn here(namespace: Namespace) -> Result<Self> {
         let connection = Connection::open()
             .map_err(|source| Error::Socket { attempt: Attempt::list(Object::Link), source })?;
         Ok(Self { connection: Mutex::new(connection), namespace })

@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
@@ -93,6 +94,27 @@ impl Namespace {
                 .map_err(|error| failed("enter", &self.name, error.into()))?;
             Ok(work())
         })?
+    }
+
+    /// Starts a thread that enters, does the work and ends; what comes of it is sent. Nobody has to
+    /// wait for that.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<Receiver<Result<T>>> {
+        let (tell, told) = channel();
+        let namespace = self.clone();
+        let enter_and_work = move || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|error| failed("enter", &namespace.name, error.into()))?;
+            work()
+        };
+        std::thread::Builder::new()
+            .name("netns".to_owned())
+            // Whoever asked may not listen any more.
+            .spawn(move || drop(tell.send(enter_and_work())))
+            .map_err(|source| failed("start a thread for", &self.name, source))?;
+        Ok(told)
     }
 
     /// What tells this namespace from others.

@@ -188,6 +188,14 @@ impl Sysctls {
         outcome.map_err(|source| failed("write", name, source))
     }
 
+    /// Writes several settings with one visit; each may fail by itself.
+    pub fn write_many(&self, settings: &[(Sysctl, &str)]) -> Result<Vec<Result<()>>> {
+        let write = |(name, value): &(Sysctl, &str)| {
+            std::fs::write(name.path(), value).map_err(|source| failed("write", name, source))
+        };
+        self.namespace.run(|| settings.iter().map(write).collect())
+    }
+
     /// Writes a value where another stands, and says whether it did.
     pub fn ensure(&self, name: &Sysctl, value: impl fmt::Display) -> Result<bool> {
         let value = value.to_string();

@@ -15,7 +15,7 @@ use landbridge_linux::{Address, Handle, IfName, Link, LinkKind, NewLink, Sysctl,
 use crate::call::{Call, Ipams};
 use crate::failure::{Context, Outcome, internal, refused, unsupported};
 use crate::pod::{
-    Pod, interface, mac_of, name_of, node, random_name, set_if_possible, wanted_name,
+    Pod, gone, interface, mac_of, name_of, node, random_name, set_if_possible, wanted_name,
 };
 use crate::{ask_ipam, ipam, macvlan, nft, setup, verify};
 
@@ -276,7 +276,7 @@ fn finish(call: &Call, node: &Handle, mut result: CniResult) -> Outcome<CniResul
 fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
     if let Some(pod) = Pod::if_there(call)? {
         let name = wanted_name(call)?;
-        pod.net.delete_link(&name).doing(|| format!("failed to delete \"{name}\""))?;
+        gone(pod.start_delete(&name)?)?;
     }
     let released = ipam::del(&ipam::kind_of(call)?, call, ipams);
     let asked = |key| call.input.keys.get(key) == Some(&serde_json::Value::Bool(true));

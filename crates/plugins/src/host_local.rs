@@ -10,6 +10,7 @@
 
 mod choose;
 mod resolver;
+mod seen;
 mod store;
 
 use std::collections::BTreeSet;
@@ -128,20 +129,31 @@ fn give(
     place: usize,
     wish: Option<IpAddr>,
 ) -> Outcome<Ip> {
-    let taken = store.taken()?;
-    let choice = if let Some(wish) = wish {
-        choose::exactly(set, &taken, wish)
-    } else {
-        let held = store.held_by(holder)?;
-        if let Some(double) = held.iter().find(|ip| choose::range_of(set, **ip).is_some()) {
-            return Err(internal(format!(
-                "{double} has been allocated to {}, duplicate allocation is not allowed",
-                holder.container
-            )));
-        }
-        choose::next(set, &taken, store.last(place))
+    let choose = || -> Outcome<Choice> {
+        let choice = if let Some(wish) = wish {
+            store.with(|records| choose::exactly(set, |ip| records.contains_key(ip), wish))?
+        } else {
+            let held = store.held_by(holder)?;
+            if let Some(double) = held.iter().find(|ip| choose::range_of(set, **ip).is_some()) {
+                return Err(internal(format!(
+                    "{double} has been allocated to {}, duplicate allocation is not allowed",
+                    holder.container
+                )));
+            }
+            let last = store.last(place);
+            store.with(|records| choose::next(set, |ip| records.contains_key(ip), last))?
+        };
+        choice.map_err(internal)
     };
-    let Choice { address, gateway } = choice.map_err(internal)?;
-    store.reserve(holder, address.addr(), place)?;
-    Ok(Ip { address, gateway: Some(gateway), interface: None })
+    let give = || -> Outcome<Option<Ip>> {
+        let Choice { address, gateway } = choose()?;
+        let is_ours = store.reserve(holder, address.addr(), place)?;
+        Ok(is_ours.then_some(Ip { address, gateway: Some(gateway), interface: None }))
+    };
+    // What was seen of the records may be old; what fails for that is tried with all of them read.
+    if let Ok(Some(ip)) = give() {
+        return Ok(ip);
+    }
+    store.look_again()?;
+    give()?.ok_or_else(|| internal("records of addresses appear although they are locked"))
 }

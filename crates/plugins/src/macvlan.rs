@@ -9,7 +9,7 @@ use landbridge_linux::{Handle, Link, LinkKind, NewLink};
 
 use crate::call::{Call, Ipams};
 use crate::failure::{Context, Outcome, internal, refused};
-use crate::pod::{Pod, mac_of, name_of, node, random_name, wanted_name};
+use crate::pod::{Pod, gone, mac_of, name_of, node, random_name, wanted_name};
 use crate::{ask_ipam, ipam, setup, verify};
 
 pub(crate) fn run(call: &Call, ipams: &dyn Ipams) -> Outcome<Option<CniResult>> {
@@ -61,8 +61,8 @@ pub(crate) fn dns(call: &Call) -> Dns {
     told.and_then(|dns| serde_json::from_value(dns).ok()).unwrap_or_default()
 }
 
-/// The link under a name nobody has, in the container at once, then under its own: on older
-/// kernels a name that the node has too was refused.
+/// The link in the container at once, under its own name. A name that the node has too is refused;
+/// then it is made under one that nobody has, and renamed.
 fn create(
     call: &Call,
     config: &Macvlan,
@@ -71,24 +71,28 @@ fn create(
     master: &Link,
 ) -> Outcome<Link> {
     let name = wanted_name(call)?;
-    let passing = random_name()?;
     let kind = LinkKind::Macvlan(Kind { mode: mode(config.mode) });
-    let mut wanted = NewLink::new(passing.clone(), kind).on(master.index);
+    let mut wanted = NewLink::new(name.clone(), kind).on(master.index);
     wanted.mtu = (config.mtu != 0).then_some(config.mtu);
     wanted.mac = config.mac.as_deref().map(mac_of).transpose()?;
     if config.broadcast_queue != 0 {
         tracing::warn!(bcqueuelen = config.broadcast_queue, "bcqueuelen is left to the kernel");
     }
-    around
-        .create_link_in(&wanted, &pod.namespace)
-        .doing(|| "failed to create macvlan".to_owned())?;
+    let failed = || "failed to create macvlan".to_owned();
+    let fetch =
+        || pod.net.expect_link(&name).doing(|| format!("failed to refetch macvlan \"{name}\""));
+    match around.create_link_in(&wanted, &pod.namespace) {
+        Err(error) if error.is_present() => {}
+        outcome => return outcome.doing(failed).and_then(|()| fetch()),
+    }
+    let passing = random_name()?;
+    wanted.name = passing.clone();
+    around.create_link_in(&wanted, &pod.namespace).doing(failed)?;
     let renamed = pod
         .net
         .rename(&passing, &name)
         .doing(|| format!("failed to rename macvlan to \"{name}\""))
-        .and_then(|()| {
-            pod.net.expect_link(&name).doing(|| format!("failed to refetch macvlan \"{name}\""))
-        });
+        .and_then(|()| fetch());
     if renamed.is_err() {
         pod.undo_link(&passing);
     }
@@ -131,7 +135,7 @@ fn del(call: &Call, ipams: &dyn Ipams) -> Outcome<()> {
     let kind = ipam::kind_of(call)?;
     if let Some(pod) = Pod::if_there(call)? {
         let name = wanted_name(call)?;
-        pod.net.delete_link(&name).doing(|| format!("failed to delete \"{name}\""))?;
+        gone(pod.start_delete(&name)?)?;
     }
     ipam::del(&kind, call, ipams)
 }

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use landbridge_cni::result::Interface;
 use landbridge_cni::{CniError, Code};
+use landbridge_linux::link::Leaving;
 use landbridge_linux::sysctl::Conf;
 use landbridge_linux::{Error, Handle, IfName, Link, MacAddr, Namespace, Result, Sysctl, Sysctls};
 
@@ -16,6 +17,12 @@ pub(crate) struct Pod {
     pub namespace: Namespace,
     pub net: Handle,
     pub sysctls: Sysctls,
+}
+
+/// A link of the container on its way out.
+pub(crate) struct Going<'a> {
+    leaving: Leaving<'a>,
+    name: IfName,
 }
 
 impl Pod {
@@ -71,8 +78,19 @@ impl Pod {
     /// Tells neighbours about the link when it comes up. Kernels without a setting do without.
     pub fn announce(&self, name: &IfName) {
         let conf = Conf::Link(name);
-        set_if_possible(&self.sysctls, Ok(Sysctl::arp_notify(conf)), "1");
-        set_if_possible(&self.sysctls, Sysctl::ipv6(conf, "ndisc_notify"), "1");
+        let settings = [Ok(Sysctl::arp_notify(conf)), Sysctl::ipv6(conf, "ndisc_notify")];
+        let settings: Vec<_> = settings.into_iter().flatten().map(|name| (name, "1")).collect();
+        let written = self.sysctls.write_many(&settings).unwrap_or_else(|error| vec![Err(error)]);
+        for error in written.into_iter().filter_map(Result::err) {
+            tracing::debug!(error = crate::failure::chain(&error), "a setting was left as it is");
+        }
+    }
+
+    /// Begins to take a link away; [`gone`] waits for it.
+    pub fn start_delete(&self, name: &IfName) -> Outcome<Option<Going<'_>>> {
+        let leaving = self.net.start_delete(name);
+        let leaving = leaving.doing(|| format!("failed to delete \"{name}\""))?;
+        Ok(leaving.map(|leaving| Going { leaving, name: name.clone() }))
     }
 
     /// Takes back a link of a failed ADD.
@@ -113,6 +131,12 @@ pub(crate) fn wanted_name(call: &Call) -> Outcome<IfName> {
 
 pub(crate) fn name_of(text: &str) -> Outcome<IfName> {
     IfName::new(text).map_err(|why| internal(format!("{text:?} is no link's name: {why}")))
+}
+
+/// Waits until a link is gone that was on its way; none is no error.
+pub(crate) fn gone(going: Option<Going<'_>>) -> Outcome<()> {
+    let Some(Going { leaving, name }) = going else { return Ok(()) };
+    leaving.gone().map(drop).doing(|| format!("failed to delete \"{name}\""))
 }
 
 /// A name nobody has: `veth` and eight hexadecimal digits, as the reference plugins choose it.

@@ -203,7 +203,7 @@ impl Objects for FakeObjects {
         })
     }
 
-    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<Pool, ObjectError> {
+    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
         self.call("patch_pool", |state| {
             let Some(pool) = state.pools.get(name) else {
                 return Err(ObjectError::Refused(format!("IPPool {name} not found")));
@@ -214,9 +214,10 @@ impl Objects for FakeObjects {
             apply(&mut object, patch)?;
             let spec = serde_json::from_value(object["spec"].take());
             let spec = spec.map_err(|error| ObjectError::Refused(error.to_string()))?;
-            let pool = Pool { resource_version: state.next_version(), spec };
-            state.pools.insert(name.to_owned(), pool.clone());
-            Ok(pool)
+            let version = state.next_version();
+            let pool = Pool { resource_version: version.clone(), spec };
+            state.pools.insert(name.to_owned(), pool);
+            Ok(version)
         })
     }
 
@@ -228,14 +229,15 @@ impl Objects for FakeObjects {
         self.call("reservations", |state| Ok(state.reservations.clone()))
     }
 
-    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<(), ObjectError> {
+    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError> {
         self.call("create_reservation", |state| {
             if state.reservations.contains_key(name) {
                 return Err(ObjectError::Conflict(format!("{name} already exists")));
             }
-            let reserved = Reserved { resource_version: state.next_version(), spec: spec.clone() };
+            let version = state.next_version();
+            let reserved = Reserved { resource_version: version.clone(), spec: spec.clone() };
             state.reservations.insert(name.to_owned(), reserved);
-            Ok(())
+            Ok(version)
         })
     }
 

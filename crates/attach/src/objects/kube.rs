@@ -247,7 +247,7 @@ impl Objects for KubeObjects {
         pool_of(&self.call(&format!("making IPPool {name}"), api.create(&params, &pool))?)
     }
 
-    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<Pool, ObjectError> {
+    fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
         let what = format!("changing IPPool {name}");
         let wrong = |error: serde_json::Error| ObjectError::Refused(format!("{what}: {error}"));
         let patch = serde_json::to_value(patch).and_then(serde_json::from_value).map_err(wrong)?;
@@ -255,7 +255,7 @@ impl Objects for KubeObjects {
         let api = self.pool_api();
         let patch = Patch::<()>::Json(patch);
         let done = self.call(&what, async {
-            match api.patch(name, &params, &patch).await {
+            match api.patch_metadata(name, &params, &patch).await {
                 // A test that fails is "the server rejected our request": 422.
                 Err(kube::Error::Api(status)) if status.code == 422 => {
                     Ok(Err(ObjectError::Conflict(format!("{what}: {}", status.message))))
@@ -263,7 +263,7 @@ impl Objects for KubeObjects {
                 other => other.map(Ok),
             }
         })?;
-        pool_of(&done?)
+        Ok(done?.metadata.resource_version.unwrap_or_default())
     }
 
     fn reservation(&self, name: &str) -> Result<Option<Reserved>, ObjectError> {
@@ -278,12 +278,13 @@ impl Objects for KubeObjects {
         found.iter().map(|one| Ok((one.name_any(), reserved_of(one)?))).collect()
     }
 
-    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<(), ObjectError> {
+    fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError> {
         let (api, kind) = self.reservation_api();
         let object = DynamicObject::new(name, &kind).data(json!({"spec": spec}));
         let params = PostParams::default();
         let made = api.create(&params, &object);
-        self.call(&format!("making reservation {name}"), made).map(|_| ())
+        let made = self.call(&format!("making reservation {name}"), made)?;
+        Ok(made.resource_version().unwrap_or_default())
     }
 
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {

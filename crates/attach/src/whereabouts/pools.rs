@@ -32,6 +32,8 @@ use crate::objects::{ObjectError, Objects};
 const BATCH_MAX: usize = 256;
 /// How often a batch is tried against other writers.
 const TRIES_MAX: u32 = 100;
+/// How many addresses are remembered per pool; a node has some hundred pods.
+const GIVEN_MAX: usize = 16 << 10;
 /// The longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -49,6 +51,9 @@ struct Door {
     queue: Mutex<Queue>,
     changed: Condvar,
     known: Mutex<Option<Known>>,
+    /// What this process has given, by container and interface: where a release begins to look
+    /// while somebody else is at work.
+    given: Mutex<BTreeMap<(String, String), IpAddr>>,
 }
 
 #[derive(Default)]
@@ -89,13 +94,25 @@ impl Pools {
         end: Instant,
     ) -> Result<Answer, CniError> {
         let door = self.door(pool, range);
-        door.ask(&self.cluster(), ask, end).map_err(|error| cannot(pool, &error))
+        let interface = match &ask {
+            Ask::Take { holder, .. } | Ask::Release(holder) => Some(interface(holder)),
+            Ask::Forget(..) => None,
+        };
+        let answer = door.ask(&self.cluster(), ask, end);
+        let answer = answer.map_err(|error| cannot(pool, &error))?;
+        if let Some(interface) = interface {
+            door.remember(interface, &answer);
+        }
+        Ok(answer)
     }
 
     /// The address a container's interface holds, as last seen, or else as read now.
     pub fn find(&self, pool: &str, holder: &Holder) -> Result<Option<IpAddr>, CniError> {
         let held = |ledger: &Ledger| ledger.held_for(&holder.claim()).map(|(address, _)| address);
         let door = self.door(pool, None);
+        if let Some(address) = lock(&door.given).get(&interface(holder)) {
+            return Ok(Some(*address));
+        }
         // Who is at work holds the lock for as long as the cluster takes; reading is faster then.
         if let Ok(known) = door.known.try_lock()
             && let Some(address) = known.as_ref().and_then(|known| held(&known.ledger))
@@ -131,6 +148,7 @@ impl Pools {
                 queue: Mutex::new(Queue::default()),
                 changed: Condvar::new(),
                 known: Mutex::new(None),
+                given: Mutex::default(),
             })
         });
         if let Some(range) = range {
@@ -248,6 +266,21 @@ impl Door {
         }
     }
 
+    fn remember(&self, interface: (String, String), answer: &Answer) {
+        let mut given = lock(&self.given);
+        match answer {
+            Answer::Given(address) => {
+                // Addresses that stay are never released here; forgetting costs one reading each.
+                if given.len() >= GIVEN_MAX {
+                    given.clear();
+                }
+                given.insert(interface, address.addr());
+            }
+            Answer::Freed(_) => drop(given.remove(&interface)),
+            Answer::Failed(_) => {}
+        }
+    }
+
     /// Serves a batch; as many answers as asks.
     fn run(
         &self,
@@ -335,12 +368,9 @@ impl Door {
             *state = None;
             return Ok(None);
         }
-        let pool = objects.patch_pool(&self.name, &operations)?;
-        if known.ledger.follow(&pool.spec).is_ok() {
-            known.version = pool.resource_version;
-        } else {
-            *state = None;
-        }
+        // The patch insisted on the state the ledger was made from, so the ledger stands as the pool
+        // does now.
+        known.version = objects.patch_pool(&self.name, &operations)?;
         Ok(Some(answers))
     }
 
@@ -438,6 +468,10 @@ impl Drop for Lead<'_> {
         lock(&self.0.queue).is_led = false;
         self.0.changed.notify_all();
     }
+}
+
+fn interface(holder: &Holder) -> (String, String) {
+    (holder.container_id.clone(), holder.ifname.clone())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -23,6 +23,7 @@ fn node() -> (TempDir, InstallOptions) {
     fs::write(root.join("net.d/10-ovn.conf"), primary).unwrap();
     let options = InstallOptions {
         binary: root.join("landbridge"),
+        thin: None,
         bin_dir: root.join("bin"),
         conf_dir: root.join("net.d"),
         kubeconfig: "/etc/cni/net.d/multus.d/multus.kubeconfig".into(),
@@ -115,4 +116,26 @@ fn the_clusters_network_has_to_be_there_and_readable() {
     assert_eq!(listing(&options.bin_dir), before);
     fs::write(root.join("net.d/10-ovn.conf"), "{").unwrap();
     assert!(matches!(install(&options), Err(InstallError::BadPrimary { .. })));
+}
+
+#[test]
+fn the_thin_program_is_what_is_called() {
+    let (directory, mut options) = node();
+    let root = directory.path();
+    let before = listing(&options.bin_dir);
+    install(&options).unwrap();
+    // An upgrade to a release that has one, and back to one without.
+    fs::write(root.join("landbridge-shim"), "thin").unwrap();
+    options.thin = Some(root.join("landbridge-shim"));
+    install(&options).unwrap();
+    let called = |name: &str| text(&options.bin_dir.join(name));
+    assert_eq!((called("multus"), called("macvlan")), ("thin".into(), "thin".into()));
+    assert_eq!(called(".landbridge/landbridge"), "ours 1");
+    assert_eq!(install(&options).unwrap().steps, Vec::<String>::new());
+    options.thin = None;
+    install(&options).unwrap();
+    assert_eq!(text(&options.bin_dir.join("multus")), "ours 1");
+    uninstall(&options.bin_dir, &options.conf_dir).unwrap();
+    assert_eq!(listing(&options.bin_dir), before);
+    assert_eq!(text(&options.bin_dir.join("macvlan")), "theirs");
 }

@@ -316,3 +316,38 @@ fn a_filtering_bridge_lets_chosen_vlans_through() {
     let wanted = [BridgeVlan::native(1), BridgeVlan::tagged(2, 9), BridgeVlan::tagged(21, 4094)];
     assert_eq!(found, &wanted);
 }
+
+#[test]
+fn a_link_that_leaves_is_gone_when_it_says_so() {
+    let (Some(node), Some(pod)) = (Node::new(), Node::new()) else { return };
+    if !has(Feature::Macvlan) {
+        return;
+    }
+    let (master, _) = node.pair("up0", "up1");
+    let kind = LinkKind::Macvlan(Macvlan { mode: MacvlanMode::Passthru });
+    let wanted = NewLink::new(name("net1"), kind).on(master.index);
+    // Passthru is for one alone: the next one is refused unless the kernel has let go of the master.
+    for round in 0..5 {
+        node.net.create_link_in(&wanted, &pod.namespace).unwrap_or_else(|e| panic!("{round}: {e}"));
+        pod.net.set_up(&wanted.name).unwrap();
+        let leaving = pod.net.start_delete(&wanted.name).unwrap().expect("it is there");
+        assert!(leaving.gone().unwrap());
+        assert_eq!(pod.net.link(&wanted.name).unwrap(), None);
+    }
+    assert!(pod.net.start_delete(&wanted.name).unwrap().is_none());
+}
+
+#[test]
+fn a_pair_leaves_with_both_ends() {
+    let (Some(here), Some(there)) = (Node::new(), Node::new()) else { return };
+    let (near, far) = wire(&here, &there, "eth0");
+    assert!(there.net.start_delete(&far).unwrap().expect("it is there").gone().unwrap());
+    assert_eq!(here.net.link(near.index).unwrap(), None);
+}
+
+#[test]
+fn what_cannot_be_deleted_says_why() {
+    let Some(node) = Node::new() else { return };
+    let error = node.net.start_delete(&name("lo")).unwrap().expect("it is there").gone();
+    assert!(matches!(error, Err(Error::Refused(_))), "{error:?}");
+}

@@ -1,6 +1,5 @@
 //! Which address is given next: the one after the last one, round and round.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -32,14 +31,14 @@ fn shown(set: &[LocalRange]) -> String {
 /// This one or none.
 pub(super) fn exactly(
     set: &[LocalRange],
-    taken: &BTreeSet<IpAddr>,
+    is_taken: impl Fn(&IpAddr) -> bool,
     ip: IpAddr,
 ) -> Result<Choice, String> {
     let range = range_of(set, ip).ok_or_else(|| format!("{ip} not in range set {}", shown(set)))?;
     if ip == range.gateway {
         return Err(format!("requested ip {ip} is subnet's gateway"));
     }
-    if taken.contains(&ip) {
+    if is_taken(&ip) {
         return Err(format!(
             "requested IP address {ip} is not available in range set {}",
             shown(set)
@@ -52,7 +51,7 @@ pub(super) fn exactly(
 /// are taken, and at none twice.
 pub(super) fn next(
     set: &[LocalRange],
-    taken: &BTreeSet<IpAddr>,
+    is_taken: impl Fn(&IpAddr) -> bool,
     last: Option<IpAddr>,
 ) -> Result<Choice, String> {
     let start = last.and_then(|last| {
@@ -79,7 +78,7 @@ pub(super) fn next(
     for (range, first, end) in ways {
         let mut ip = Some(first);
         while let Some(candidate) = ip.filter(|ip| *ip <= end) {
-            if candidate != range.gateway && !taken.contains(&candidate) {
+            if candidate != range.gateway && !is_taken(&candidate) {
                 return choice(range, candidate);
             }
             ip = successor(candidate);
@@ -93,6 +92,8 @@ mod tests {
     use landbridge_cni::config::Input;
     use landbridge_cni::plugins::HostLocal;
     use proptest::prelude::*;
+
+    use std::collections::BTreeSet;
 
     use super::*;
 
@@ -110,8 +111,8 @@ mod tests {
     }
 
     fn after(set: &[LocalRange], taken: &[&str], last: Option<&str>) -> String {
-        let taken = taken.iter().map(|text| ip(text)).collect();
-        match next(set, &taken, last.map(ip)) {
+        let taken: BTreeSet<IpAddr> = taken.iter().map(|text| ip(text)).collect();
+        match next(set, |ip| taken.contains(ip), last.map(ip)) {
             Ok(choice) => choice.address.addr().to_string(),
             Err(error) => error,
         }
@@ -143,14 +144,14 @@ mod tests {
     #[test]
     fn a_wish_is_met_or_refused() {
         let one = set(r#"{"subnet":"fd00::/64"}"#);
-        let taken = BTreeSet::from([ip("fd00::5")]);
-        assert_eq!(exactly(&one, &taken, ip("fd00::9")).unwrap().address.to_string(), "fd00::9/64");
+        let taken = |other: &IpAddr| *other == ip("fd00::5");
+        assert_eq!(exactly(&one, taken, ip("fd00::9")).unwrap().address.to_string(), "fd00::9/64");
         assert_eq!(
-            exactly(&one, &taken, ip("fd00::1")).unwrap_err(),
+            exactly(&one, taken, ip("fd00::1")).unwrap_err(),
             "requested ip fd00::1 is subnet's gateway"
         );
-        assert!(exactly(&one, &taken, ip("fd00::5")).unwrap_err().contains("is not available"));
-        assert!(exactly(&one, &taken, ip("fd01::5")).is_err());
+        assert!(exactly(&one, taken, ip("fd00::5")).unwrap_err().contains("is not available"));
+        assert!(exactly(&one, taken, ip("fd01::5")).is_err());
     }
 
     proptest! {
@@ -163,7 +164,7 @@ mod tests {
             let of = |n: u8| IpAddr::from([10, 0, 0, n]);
             let taken: BTreeSet<IpAddr> = taken.into_iter().map(of).collect();
             let free = (1..=14).map(of).filter(|ip| !taken.contains(ip) && *ip != of(7)).count();
-            let found = next(&one, &taken, last.map(of)).ok().map(|choice| choice.address.addr());
+            let found = next(&one, |ip| taken.contains(ip), last.map(of)).ok().map(|choice| choice.address.addr());
             prop_assert_eq!(found.is_some(), free > 0);
             prop_assert!(found.is_none_or(|ip| !taken.contains(&ip) && ip != of(7)));
         }

@@ -151,3 +151,32 @@ fn garbage_is_collected() {
     ok(&call("GC", "", "", &config));
     assert_eq!(records(data.path()), BTreeSet::from(["10.2.0.3".to_owned()]));
 }
+
+#[test]
+fn what_others_record_and_remove_meanwhile_counts() {
+    let data = tempfile::tempdir().unwrap();
+    let config = config(data.path(), r#"[[{"subnet": "10.2.0.0/29"}]]"#);
+    let file = |ip: &str| data.path().join("net").join(ip);
+    let one = |container: &str| addresses(&ok(&call("ADD", container, "", &config)))[0].clone();
+    // Right after a call of ours, so that the directory's time may not tell.
+    for round in 0..20 {
+        let ours = one("c1");
+        let ours = ours.trim_end_matches("/29");
+        std::fs::remove_file(file(ours)).unwrap();
+        std::fs::write(file(ours), "other\r\nnet1").unwrap();
+        ok(&call("DEL", "c1", "", &config));
+        assert!(file(ours).exists(), "round {round}: a record of another was removed");
+        let second = one("c2");
+        assert_ne!(second.trim_end_matches("/29"), ours, "round {round}");
+        let third = ["10.2.0.2", "10.2.0.3", "10.2.0.4", "10.2.0.5", "10.2.0.6"];
+        for ip in third.iter().filter(|ip| !file(ip).exists()) {
+            std::fs::write(file(ip), "third\r\nnet1").unwrap();
+        }
+        failed(&call("ADD", "c3", "", &config));
+        std::fs::remove_file(file(ours)).unwrap();
+        assert_eq!(one("c3").trim_end_matches("/29"), ours, "round {round}");
+        for ip in third {
+            std::fs::remove_file(file(ip)).unwrap();
+        }
+    }
+}

@@ -240,3 +240,16 @@ fn a_double_on_the_network_is_told() {
     assert_eq!(other.links(), [""; 0]);
     assert_eq!(one.addresses("net1"), ["fd00:172::30/64"]);
 }
+
+#[test]
+fn a_name_that_the_node_has_too_is_fine() {
+    let Some(node) = Node::new() else { return };
+    let (pod, config) = (Net::new(), config(json!({}), &["10.0.0.5/24"]));
+    let path = pod.path();
+    let asked = |command| Asked { interface: "eth0", ..Asked::new(command, &path, &config) };
+    let result = ok(&node.call("macvlan", &asked("ADD")));
+    assert_eq!(result["interfaces"][0]["name"], "eth0");
+    assert_eq!(pod.addresses("eth0"), ["10.0.0.5/24"]);
+    ok(&node.call("macvlan", &asked("DEL")));
+    assert!(pod.link("eth0").is_none());
+}

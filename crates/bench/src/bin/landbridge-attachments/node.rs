@@ -43,8 +43,11 @@ impl Node {
         }
         let plugins = directory.path().join("bin");
         std::fs::create_dir(&plugins)?;
+        // As it is installed: the thin program where there is one.
+        let thin = binary.with_file_name("landbridge-shim");
+        let called = if thin.is_file() { thin.as_path() } else { binary };
         for name in ["macvlan", "multus"] {
-            symlink(binary, plugins.join(name))?;
+            symlink(called, plugins.join(name))?;
         }
         let plane = Plane::new(binary.to_owned(), directory.path());
         let (server, config) =
