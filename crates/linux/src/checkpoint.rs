@@ -33,7 +33,7 @@ use crate::handle::Handle;
 use crate::link::{Far, Link, LinkIndex, LinkKind};
 use crate::mac::MacAddr;
 use crate::name::IfName;
-use crate::route::{Family, Protocol, Route, table};
+use crate::route::{Family, Protocol, Route, RouteKind, table};
 use crate::rule::Rule;
 
 /// The version of what [`Checkpoint`] serialises to.
@@ -166,9 +166,11 @@ fn save_address(
 fn is_kept(route: &Route) -> bool {
     let passing = route.expires || matches!(route.protocol, Protocol::RA | Protocol::REDIRECT);
     // The kernel adds these when an IPv6 address has passed its check for doubles, and takes away
-    // only those it added itself.
+    // only those it added itself. With a VRF they are in its table.
+    let address =
+        matches!(route.kind, RouteKind::Local | RouteKind::Anycast | RouteKind::Multicast);
     let own = route.family() == Family::Ipv6
-        && route.table == table::LOCAL
+        && (route.table == table::LOCAL || address)
         && route.protocol == Protocol::KERNEL;
     !passing && !own
 }

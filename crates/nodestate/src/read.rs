@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use landbridge_linux::link::{BridgeVlan, Far, VlanProtocol};
-use landbridge_linux::route::{Family, table};
+use landbridge_linux::route::{Family, RouteKind, table};
 use landbridge_linux::sysctl::Conf;
 use landbridge_linux::{
     Address, Handle, IfName, Link, LinkIndex, LinkKind, Result, Route, Sysctl, Sysctls,
@@ -57,7 +57,10 @@ pub(crate) fn network(net: &Handle, dhcp: &dyn Dhcp, foreign: &Foreign) -> Resul
     }
     let shown = |route: &Route| {
         let multicast = route.destination.addr().is_multicast();
-        route.table != table::LOCAL && !multicast
+        // A VRF's table also holds what the kernel keeps in the local one elsewhere.
+        let own =
+            matches!(route.kind, RouteKind::Local | RouteKind::Broadcast | RouteKind::Anycast);
+        route.table != table::LOCAL && !multicast && !own
     };
     let routes = net.routes()?;
     state.routes = routes

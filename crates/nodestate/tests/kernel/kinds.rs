@@ -190,6 +190,13 @@ fn vrf() {
     assert_eq!(shown["ipv4"]["address"][0]["ip"], "192.0.2.1");
     assert!(shown["ipv6"]["address"].as_array().unwrap().iter().any(|a| a["ip"] == "fd00::1"));
     lab.apply("routes: {config: [{destination: 10.0.0.0/8, next-hop-interface: enp6s0, next-hop-address: 192.0.2.9, table-id: 100}]}");
+    // What the kernel keeps for itself in the table of a VRF is no route of the node.
+    let all = lab.node.show().unwrap();
+    let routes = all["routes"]["running"].as_array().unwrap().iter();
+    let there = routes.filter(|route| route["table-id"] == 100);
+    let mut there: Vec<_> = there.map(|route| route["destination"].as_str().unwrap()).collect();
+    there.sort_unstable();
+    assert_eq!(there, ["10.0.0.0/8", "192.0.2.0/24", "fd00::/64", "fe80::/64"]);
     lab.apply("interfaces: [{name: blue, type: vrf, vrf: {port: []}}]");
     assert_eq!(lab.shown("enp6s0")["controller"], json!(null));
     assert_eq!(lab.shown("enp6s0")["ipv4"]["address"][0]["ip"], "192.0.2.1");
