@@ -45,9 +45,9 @@ killed_and_applied() {
     done
     # Only the last address is left: what the killed ones made is known to be theirs.
     same 1 addresses_of_hurt
+    sed 's/state: up/state: absent/' "$WORK/hurt.yaml" | kc apply -f -
+    eventually 30 lacks "enp6s0.44" on worker-1 ip -br link
     kc delete nncp hurt
-    on worker-1 ip link del hurt
-    on worker-1 ip link del enp6s0.44
 }
 applied() {
     [ "$(kc get nncp hurt -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ] &&
@@ -119,7 +119,10 @@ reboot() {
     before=$(address_on faults stays-0 faults/stays)
     old=$(sandbox_ids worker-1)
     [ -n "$old" ]
-    on worker-1 true
+    policy_with former 198.18.10.1 worker-1 | sed 's/enp6s0.44/enp6s0.43/g; s/id: 44/id: 43/' >"$WORK/former.yaml"
+    kc apply -f "$WORK/former.yaml"
+    kc wait --for=condition=Available --timeout=30s nncp/former
+    kc delete nncp former
     "$LANDBRIDGE_BIN" lab reboot worker-1
     # Everybody else goes on.
     scale 8
@@ -128,6 +131,8 @@ reboot() {
     settled
     same "" comm -12 <(echo "$old") <(sandbox_ids worker-1)
     has UP on worker-1 ip -br link show enp6s0.40
+    # Also what a policy said that is gone.
+    has UP on worker-1 ip -br link show enp6s0.43
     same "$before" address_on faults stays-0 faults/stays
     has SandboxChanged kf get events
     scale 0

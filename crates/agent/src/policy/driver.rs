@@ -343,6 +343,12 @@ impl Keeper {
             let mut old: Vec<_> = std::mem::take(&mut record.applied).into_iter().collect();
             old.sort_by(|(_, one), (_, other)| one.policy.cmp(&other.policy));
             let again = spawn_blocking(move || {
+                if let Err(error) = network.restore() {
+                    tracing::warn!(
+                        error,
+                        "after the boot only what policies say now is made again"
+                    );
+                }
                 old.retain(|(_, applied)| {
                     let done = network.apply(&applied.desired, &|| Ok(()));
                     if let Err(error) = &done {

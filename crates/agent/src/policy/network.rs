@@ -17,6 +17,12 @@ pub trait NodeNetwork: Send + Sync {
 
     /// Whether the node differs from a desired state.
     fn drift(&self, desired: &Value) -> Result<bool, String>;
+
+    /// After a boot: makes again all that was ever made true and not taken away, also for policies
+    /// that have changed or gone since. Nothing where the node keeps that by itself.
+    fn restore(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Why a desired state is not true now. Everything is as it was before.

@@ -29,6 +29,10 @@ impl NodeNetwork for Node {
     fn drift(&self, desired: &Value) -> Result<bool, String> {
         self.plan(desired).map(|plan| !plan.is_empty()).map_err(|error| told(&error))
     }
+
+    fn restore(&self) -> Result<(), String> {
+        self.reapply().map(drop).map_err(|error| told(&error))
+    }
 }
 
 impl NodeNetwork for Nmstatectl {
