@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ use tokio::task::JoinHandle;
 struct Fake {
     applied: Mutex<Vec<Value>>,
     refuses: Mutex<Option<ApplyError>>,
+    /// After how many changes what was there before a boot was made again.
+    restored: Mutex<Vec<usize>>,
 }
 
 impl NodeNetwork for Fake {
@@ -55,6 +58,11 @@ impl NodeNetwork for Fake {
     fn drift(&self, _: &Value) -> Result<bool, String> {
         Ok(false)
     }
+
+    fn restore(&self) -> Result<(), String> {
+        self.restored.lock().unwrap().push(self.applied.lock().unwrap().len());
+        Ok(())
+    }
 }
 
 struct Cluster {
@@ -82,14 +90,22 @@ impl Cluster {
         nodes.create(&PostParams::default(), &node).await.unwrap();
         let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+        std::fs::create_dir(self.state_dir(name)).unwrap();
+        self.agent(name)
+    }
+
+    fn state_dir(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Starts the agent of a node.
+    fn agent(&self, name: &str) -> (Arc<Fake>, JoinHandle<()>) {
         let network = Arc::new(Fake::default());
-        let state_dir = self.dir.path().join(name);
-        std::fs::create_dir(&state_dir).unwrap();
         let duty = Duty {
             client: self.client.clone(),
             node: name.to_owned(),
             network: network.clone(),
-            state_dir,
+            state_dir: self.state_dir(name),
             changed: Arc::default(),
         };
         let running = tokio::spawn(policy::run(duty, std::future::pending()));
@@ -210,6 +226,50 @@ async fn a_policy_on_two_nodes() {
     })
     .await;
     policies.delete("osp", &DeleteParams::default()).await.unwrap();
+}
+
+/// What former policies made stays until one says that it is absent, so a boot may not take it away.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_boot_a_node_has_again_what_it_had() {
+    let cluster = cluster().await;
+    let (_, running) = cluster.node("worker-0").await;
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(cluster.client.clone());
+    let desired_state =
+        json!({"interfaces": [{"name": "enp6s0", "type": "ethernet", "state": "up"}]});
+    let spec = PolicySpec { desired_state: desired_state.clone(), ..PolicySpec::default() };
+    let mut policy = NodeNetworkConfigurationPolicy::new("osp", spec);
+    let probes = ("landbridge.dev/probes".to_owned(), "api".to_owned());
+    policy.metadata.annotations = Some(BTreeMap::from([probes]));
+    policies.create(&PostParams::default(), &policy).await.unwrap();
+    said(&policies, "Available SuccessfullyConfigured: 1/1 nodes successfully configured").await;
+    running.abort();
+    let _ = running.await;
+
+    let again = |what: &'static str| {
+        let (network, running) = cluster.agent("worker-0");
+        async move {
+            until(what, || async { (!network.restored.lock().unwrap().is_empty()).then_some(()) })
+                .await;
+            running.abort();
+            let _ = running.await;
+            let restored = network.restored.lock().unwrap().clone();
+            restored
+        }
+    };
+    let file = cluster.state_dir("worker-0").join("policies.json");
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    record["boot"] = json!("an earlier one");
+    std::fs::write(&file, record.to_string()).unwrap();
+    assert_eq!(again("restored after a boot").await, [0], "once, before any policy");
+    // A record that cannot be read may be of any boot.
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(again("restored without a record").await, [0]);
+
+    let (network, _running) = cluster.agent("worker-0");
+    let states: Api<NodeNetworkState> = Api::all(cluster.client.clone());
+    states.delete("worker-0", &DeleteParams::default()).await.unwrap();
+    until("at work", || async { states.get_opt("worker-0").await.unwrap() }).await;
+    assert_eq!(*network.restored.lock().unwrap(), [0; 0], "only the agent was restarted");
 }
 
 #[tokio::test(flavor = "multi_thread")]

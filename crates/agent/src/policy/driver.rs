@@ -333,21 +333,20 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Reads the record. After a boot, what is in it is made true again at once.
+    /// Reads the record. After a boot, what is in it is made true again at once, and all else that
+    /// the node had. A record that cannot be read may be of any boot.
     async fn open(duty: &Duty) -> Self {
         let path = duty.state_dir.join("policies.json");
         let boot = boot();
-        let mut record = Record::load(&path).unwrap_or_else(|| Record::new(&boot));
+        let mut record = Record::load(&path).unwrap_or_else(|| Record::new(""));
         if record.boot != boot {
             let network = duty.network.clone();
             let mut old: Vec<_> = std::mem::take(&mut record.applied).into_iter().collect();
             old.sort_by(|(_, one), (_, other)| one.policy.cmp(&other.policy));
             let again = spawn_blocking(move || {
                 if let Err(error) = network.restore() {
-                    tracing::warn!(
-                        error,
-                        "after the boot only what policies say now is made again"
-                    );
+                    let only = "after the boot only what policies say now is made again";
+                    tracing::warn!(error, "{only}");
                 }
                 old.retain(|(_, applied)| {
                     let done = network.apply(&applied.desired, &|| Ok(()));
