@@ -62,6 +62,27 @@ pub(crate) fn add(kind: &str, call: &Call, ipams: &dyn Ipams) -> Outcome<CniResu
     }
 }
 
+/// Gets addresses while a link is made: whoever gives them may have to ask a cluster, and the kernel
+/// has time meanwhile. Without a link they are given back at once; a link without them is the
+/// caller's to take away.
+pub(crate) fn add_beside<T>(
+    kind: &str,
+    call: &Call,
+    ipams: &dyn Ipams,
+    make: impl FnOnce() -> Outcome<T>,
+) -> Outcome<(T, Outcome<CniResult>)> {
+    let (made, given) = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| add(kind, call, ipams));
+        let made = make();
+        let broke_off = |_| Err(internal("asking for an address broke off"));
+        (made, asked.join().unwrap_or_else(broke_off))
+    });
+    if made.is_err() && given.is_ok() {
+        release(kind, call, ipams);
+    }
+    made.map(|made| (made, given))
+}
+
 /// Takes addresses back after a failed ADD; the error of that is what matters.
 pub(crate) fn release(kind: &str, call: &Call, ipams: &dyn Ipams) {
     if let Err(error) = del(kind, call, ipams) {
@@ -118,7 +139,16 @@ pub(crate) fn with_addresses(
     work: impl FnOnce(CniResult) -> Outcome<CniResult>,
 ) -> Outcome<CniResult> {
     let given = add(kind, call, ipams)?;
-    let outcome = work(given);
+    or_release(kind, call, ipams, work(given))
+}
+
+/// Gives addresses back when the work with them has failed.
+pub(crate) fn or_release<T>(
+    kind: &str,
+    call: &Call,
+    ipams: &dyn Ipams,
+    outcome: Outcome<T>,
+) -> Outcome<T> {
     if outcome.is_err() {
         release(kind, call, ipams);
     }

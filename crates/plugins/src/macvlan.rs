@@ -35,18 +35,21 @@ fn add(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<CniResult> {
     let around = if config.link_in_container { &pod.net } else { &node };
     let master = master(around, &config.master)?;
     check_mtu(config.mtu, master.mtu).map_err(|error| refused(&error))?;
-    let link = create(call, config, &pod, around, &master)?;
-    let result = CniResult { interfaces: vec![pod.interface(&link)], ..CniResult::default() };
+    let make = || create(call, config, &pod, around, &master);
+    let only =
+        |link: &Link| CniResult { interfaces: vec![pod.interface(link)], ..CniResult::default() };
     let outcome = if config.ipam.is_empty() {
+        let link = make()?;
         let up = pod.net.set_up(&link).doing(|| format!("failed to set \"{name}\" UP"));
-        up.map(|()| result)
+        up.map(|()| only(&link))
     } else {
-        ipam::with_addresses(&config.ipam, call, ipams, |given| {
-            let mut result = CniResult { ips: given.ips, routes: given.routes, ..result };
+        let (link, given) = ipam::add_beside(&config.ipam, call, ipams, make)?;
+        given.and_then(|given| {
+            let mut result = CniResult { ips: given.ips, routes: given.routes, ..only(&link) };
             result.ips.iter_mut().for_each(|ip| ip.interface = Some(0));
             pod.announce(&name);
-            setup::configure(&pod, &name, &result)?;
-            Ok(result)
+            let done = setup::configure(&pod, &name, &result);
+            ipam::or_release(&config.ipam, call, ipams, done).map(|()| result)
         })
     };
     if outcome.is_err() {
