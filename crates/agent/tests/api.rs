@@ -252,8 +252,7 @@ async fn after_a_boot_a_node_has_again_what_it_had() {
                 .await;
             running.abort();
             let _ = running.await;
-            let restored = network.restored.lock().unwrap().clone();
-            restored
+            network.restored.lock().unwrap().clone()
         }
     };
     let file = cluster.state_dir("worker-0").join("policies.json");

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use self::bond::{Bond, BondMode, HashPolicy, LacpRate};
 pub use self::bridge::Bridge;
 pub(crate) use self::decode::link as decode;
-pub use self::fine::{BridgePort, Fine};
+pub use self::fine::Fine;
 pub use self::kind::{LinkKind, Macvlan, MacvlanMode, Vlan, VlanProtocol};
 pub use self::leave::Leaving;
 pub use self::port::Port;

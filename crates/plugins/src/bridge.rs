@@ -8,7 +8,7 @@ use std::time::Duration;
 use landbridge_cni::environment::Command;
 use landbridge_cni::plugins::{Bridge, MasqueradeBackend};
 use landbridge_cni::result::CniResult;
-use landbridge_linux::link::{Bridge as Kind, BridgePort, Fine, OperState};
+use landbridge_linux::link::{Bridge as Kind, Fine, OperState, Port};
 use landbridge_linux::sysctl::Conf;
 use landbridge_linux::{Address, Handle, IfName, Link, LinkKind, NewLink, Sysctl, Sysctls};
 
@@ -161,11 +161,12 @@ fn pair(
         let sysctls = Sysctls::of(node.namespace());
         set_if_possible(&sysctls, Ok(Sysctl::accept_ra(Conf::Link(&near_name))), "0");
         if config.hairpin || config.port_isolation {
-            let port = BridgePort {
+            let port = Port {
                 hairpin: config.hairpin.then_some(true),
                 isolated: config.port_isolation.then_some(true),
+                ..Port::default()
             };
-            node.set_bridge_port(&near_name, &port)
+            node.change_port(&near_name, port)
                 .doing(|| format!("failed to setup hairpin mode for {near_name}"))?;
         }
         // Before the port is on: no packet goes to the wrong VLAN.

@@ -1,10 +1,7 @@
-//! What few links need told: what they listen to, how much they queue, how they act as a port of a
-//! bridge.
+//! What few links need told: what they listen to and how much they queue.
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    InfoBridgePort, InfoPortData, InfoPortKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 
 use super::{Select, encode};
 use crate::error::{Action, Attempt, Error, Object, Result};
@@ -19,15 +16,6 @@ pub struct Fine {
     pub all_multicast: Option<bool>,
     /// How many packets wait to be sent.
     pub send_queue: Option<u32>,
-}
-
-/// How a link acts as a port of its bridge. In a wish nothing is to stay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BridgePort {
-    /// Whether a packet may leave by the port it came in.
-    pub hairpin: Option<bool>,
-    /// Whether it reaches only ports that are not isolated.
-    pub isolated: Option<bool>,
 }
 
 impl Handle {
@@ -61,48 +49,6 @@ impl Handle {
         message.attributes.extend(wanted.send_queue.map(LinkAttribute::TxQueueLen));
         self.execute(RouteNetlinkMessage::SetLink(message), 0, || {
             Attempt::new(Action::Change, Object::Link, link)
-        })
-    }
-
-    /// How a link acts as a port; nothing is told where it is none.
-    pub fn bridge_port<'a>(&self, link: impl Into<Select<'a>>) -> Result<BridgePort> {
-        let message = self.raw_link(link.into())?;
-        let mut port = BridgePort::default();
-        let infos = message.attributes.iter().filter_map(|attribute| match attribute {
-            LinkAttribute::LinkInfo(infos) => Some(infos),
-            _ => None,
-        });
-        for info in infos.flatten() {
-            let LinkInfo::PortData(InfoPortData::BridgePort(data)) = info else { continue };
-            for option in data {
-                match option {
-                    InfoBridgePort::HairpinMode(on) => port.hairpin = Some(*on),
-                    InfoBridgePort::Isolated(on) => port.isolated = Some(*on),
-                    _ => {}
-                }
-            }
-        }
-        Ok(port)
-    }
-
-    /// Sets how a link acts as a port of the bridge it is in.
-    pub fn set_bridge_port<'a>(
-        &self,
-        link: impl Into<Select<'a>>,
-        wanted: &BridgePort,
-    ) -> Result<()> {
-        let link = link.into();
-        let mut message = encode::select(link);
-        let hairpin = wanted.hairpin.map(InfoBridgePort::HairpinMode);
-        let isolated = wanted.isolated.map(InfoBridgePort::Isolated);
-        message.attributes.push(LinkAttribute::LinkInfo(vec![
-            LinkInfo::PortKind(InfoPortKind::Bridge),
-            LinkInfo::PortData(InfoPortData::BridgePort(
-                hairpin.into_iter().chain(isolated).collect(),
-            )),
-        ]));
-        self.execute(RouteNetlinkMessage::NewLink(message), 0, || {
-            Attempt::new(Action::Change, Object::Link, link).of_kind("bridge port")
         })
     }
 

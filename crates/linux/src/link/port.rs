@@ -16,6 +16,8 @@ use crate::handle::Handle;
 pub struct Port {
     /// Whether a frame may go back where it came from.
     pub hairpin: Option<bool>,
+    /// Whether it reaches only ports that are not isolated.
+    pub isolated: Option<bool>,
     /// What spanning tree counts for this way.
     pub cost: Option<u32>,
     pub priority: Option<u16>,
@@ -28,6 +30,7 @@ impl Port {
         for attribute in data {
             match attribute {
                 InfoBridgePort::HairpinMode(on) => port.hairpin = Some(*on),
+                InfoBridgePort::Isolated(on) => port.isolated = Some(*on),
                 InfoBridgePort::Cost(cost) => port.cost = Some(*cost),
                 InfoBridgePort::Priority(priority) => port.priority = Some(*priority),
                 _ => {}
@@ -39,6 +42,7 @@ impl Port {
     fn encode(self) -> Vec<InfoBridgePort> {
         [
             self.hairpin.map(InfoBridgePort::HairpinMode),
+            self.isolated.map(InfoBridgePort::Isolated),
             self.cost.map(InfoBridgePort::Cost),
             self.priority.map(InfoBridgePort::Priority),
         ]

@@ -1,6 +1,6 @@
 //! What a link listens to, how much it queues, how it acts as a port.
 
-use landbridge_linux::link::{BridgePort, Fine};
+use landbridge_linux::link::{Fine, Port};
 
 use crate::harness::{Node, name};
 
@@ -24,13 +24,17 @@ fn a_link_listens_and_queues_as_told() {
 fn a_port_acts_as_told() {
     let Some(node) = Node::new() else { return };
     let (link, _) = node.pair("a", "b");
-    assert_eq!(node.net.bridge_port(&link).unwrap(), BridgePort::default());
-    let wanted = BridgePort { hairpin: Some(true), isolated: Some(true) };
-    assert!(node.net.set_bridge_port(&link, &wanted).is_err());
+    let port = || node.net.expect_link(&link).unwrap().port;
+    assert_eq!(port(), None);
+    let wanted = Port { hairpin: Some(true), isolated: Some(true), ..Port::default() };
+    assert!(node.net.change_port(&link, wanted).is_err());
     node.net.set_master(&link, Some(node.bridge("br0").index)).unwrap();
-    node.net.set_bridge_port(&link, &wanted).unwrap();
-    assert_eq!(node.net.bridge_port(&link).unwrap(), wanted);
-    node.net.set_bridge_port(&link, &BridgePort { hairpin: Some(false), isolated: None }).unwrap();
-    assert_eq!(node.net.bridge_port(&link).unwrap().hairpin, Some(false));
-    assert_eq!(node.net.bridge_port(&link).unwrap().isolated, Some(true));
+    node.net.change_port(&link, wanted).unwrap();
+    assert_eq!(
+        port().unwrap(),
+        Port { cost: port().unwrap().cost, priority: port().unwrap().priority, ..wanted }
+    );
+    node.net.change_port(&link, Port { hairpin: Some(false), ..Port::default() }).unwrap();
+    assert_eq!(port().unwrap().hairpin, Some(false));
+    assert_eq!(port().unwrap().isolated, Some(true));
 }

@@ -229,6 +229,7 @@ fn bridge_port(place: &str, value: &Value) -> Result<PortWish, Fault> {
         hairpin: fields.flag("stp-hairpin-mode")?,
         cost: fields.number("stp-path-cost", 1..=65_535)?,
         priority: fields.number("stp-priority", 0..=63)?,
+        ..Port::default()
     };
     let vlans = fields.object("vlan")?.map(port_vlans).transpose()?;
     fields.finish(&[])?;

@@ -191,6 +191,7 @@ fn port(
     let mut steps = Vec::new();
     let options = Port {
         hairpin: port.options.hairpin.filter(|on| here.options.hairpin != Some(*on)),
+        isolated: port.options.isolated.filter(|on| here.options.isolated != Some(*on)),
         cost: port.options.cost.filter(|cost| here.options.cost != Some(*cost)),
         priority: port.options.priority.filter(|priority| here.options.priority != Some(*priority)),
     };

@@ -130,7 +130,7 @@ fn ports_and_bridge_behave_as_asked() {
     let more = json!({"hairpinMode": true, "portIsolation": true});
     let result = node.add("bridge", &pod, &config(more, &["10.5.0.2/24"]));
     let near = name(result["interfaces"][1]["name"].as_str().unwrap());
-    let port = node.net.net.bridge_port(&near).unwrap();
+    let port = node.net.net.expect_link(&near).unwrap().port.unwrap();
     assert_eq!((port.hairpin, port.isolated), (Some(true), Some(true)));
     let other = Net::new();
     let more = json!({"promiscMode": true, "portIsolation": true});

@@ -157,7 +157,7 @@ fn describe(side: &str, net: &Net) -> Vec<String> {
     for link in &links {
         let here = plain(link.name.as_str());
         let fine = Fine { send_queue: None, ..net.net.fine(link).unwrap() };
-        let port = net.net.bridge_port(link).unwrap();
+        let port = link.port;
         let mac = link.mac.map(|mac| mac.to_string()).filter(|mac| mac.starts_with("02:00:00:00"));
         lines.push(format!(
             "{side} {here}: {} mtu {} up {} {:?} {:?} {fine:?} {port:?} master {} {mac:?}",

@@ -23,7 +23,7 @@ const MASTER: &str = "enp6s0";
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let plane = Plane::new(arguments.server.clone(), directory.path());
-    let (mut server, config) = plane.up(&["--port", "0"]).await?;
+    let (mut server, config) = plane.up(&["--lab", "default", "--port", "0"]).await?;
     let client = Client::try_from(config)?;
     let done = measure(&client, arguments.deployment).await;
     let done = done.with_context(|| plane.last_words());

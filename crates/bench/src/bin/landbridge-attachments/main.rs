@@ -15,6 +15,7 @@ mod calls;
 mod lab;
 mod node;
 mod objects;
+mod peers;
 mod pods;
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Many pods on one node: how long all of them take, and whether the last take longer than the first.
 
-use std::path::PathBuf;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use landbridge_bench::stats::Summary;
 use crate::Arguments;
 use crate::node::{NAME, Node, namespaces};
 use crate::objects;
+use crate::peers::Peers;
 
 /// What whereabouts itself is reported to need for 1,000 pods.
 const REPORTED: f64 = 2529.0;
@@ -33,37 +34,44 @@ pub async fn run(node: &Node, arguments: &Arguments) -> Result<()> {
     }
     let netns = namespaces((0..count).map(|n| format!("many-{n:04}"))).await?;
     let pods = objects::pods(&node.client, "many", count, NAME).await?;
-    let all = |command| {
-        tokio::task::block_in_place(|| all(node, command, &pods, &netns, arguments.together))
+    let (plugin, config) = (node.plugin("multus"), node.multus().to_string());
+    let ours = |command: &str, n: usize| {
+        let (container, args) = (format!("many-{n}"), &pods[n]);
+        let (netns, interface) = (&netns[n], "eth0");
+        plugin
+            .run(command, &Call { container: &container, netns, interface, args, config: &config })
     };
-    let added = all("ADD")?;
+    let all = |command, one: &One<'_>| {
+        tokio::task::block_in_place(|| all(node, command, count, arguments.together, one))
+    };
+    let added = all("ADD", &ours)?;
     let held = objects::held(&node.client).await?;
     for (name, range) in objects::NETWORKS {
         let found = held.get(range).copied().unwrap_or_default();
         ensure!(found == count, "{found} addresses of {name} are held, not {count}");
     }
-    let deleted = all("DEL")?;
+    let deleted = all("DEL", &ours)?;
     let left: usize = objects::held(&node.client).await?.values().sum();
     ensure!(left == 0, "{left} addresses are still held");
 
-    let mut table = Table::new(&["calls", "s", "per second"]);
     let spans = spans(count);
     let heads: Vec<String> = spans.iter().map(|span| format!("p50 ms {}", title(span))).collect();
+    let mut table = Table::new(&["calls", "s", "pods per s"]);
     table.head(&heads.iter().map(String::as_str).collect::<Vec<_>>());
     table.head(&["last to first", "agent CPU s", "server CPU s"]);
-    for (what, run) in [("ADD", &added), ("DEL", &deleted)] {
-        let medians: Vec<f64> =
-            spans.iter().map(|span| Summary::of(run.calls[span.clone()].to_vec()).p50_ms).collect();
-        let growth = medians.last().zip(medians.first()).map(|(last, first)| last / first);
-        let mut row = vec![what.to_owned(), fine(run.took.as_secs_f64())];
-        row.push(format!("{:.0}", count as f64 / run.took.as_secs_f64()));
-        row.extend(medians.iter().map(|median| fine(*median)));
-        row.push(fine(growth.unwrap_or_default()));
-        row.extend([fine(run.agent.as_secs_f64()), fine(run.server.as_secs_f64())]);
-        table.row(row);
+    table.row(row("ADD", &added, &spans));
+    table.row(row("DEL", &deleted, &spans));
+    if let Some(peers) = &arguments.peers {
+        let peers = Peers::new(node, peers);
+        let theirs = |command: &str, n: usize| peers.run(command, &format!("their-{n}"), &netns[n]);
+        table.row(row("peer ADD", &all("ADD", &theirs)?, &spans));
+        table.row(row("peer DEL", &all("DEL", &theirs)?, &spans));
     }
     let together = arguments.together;
-    println!("{count} pods with two attachments each on one node, {together} calls at a time\n");
+    println!("{count} pods with two attachments each on one node, {together} calls at a time");
+    println!(
+        "(peer: bridge and two macvlan with host-local, one after the other, nobody above them)\n"
+    );
     println!("{}", table.render(Style::Plain));
     if count == 1000 {
         let times = REPORTED / added.took.as_secs_f64();
@@ -72,8 +80,20 @@ pub async fn run(node: &Node, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn row(what: &str, run: &Run, spans: &[Range<usize>]) -> Vec<String> {
+    let medians: Vec<f64> =
+        spans.iter().map(|span| Summary::of(run.calls[span.clone()].to_vec()).p50_ms).collect();
+    let growth = medians.last().zip(medians.first()).map(|(last, first)| last / first);
+    let mut row = vec![what.to_owned(), fine(run.took.as_secs_f64())];
+    row.push(format!("{:.0}", run.calls.len() as f64 / run.took.as_secs_f64()));
+    row.extend(medians.iter().map(|median| fine(*median)));
+    row.push(fine(growth.unwrap_or_default()));
+    row.extend([fine(run.agent.as_secs_f64()), fine(run.server.as_secs_f64())]);
+    row
+}
+
 /// The first hundred, the fifth and the last; of few pods the first and the last half.
-fn spans(count: usize) -> Vec<std::ops::Range<usize>> {
+fn spans(count: usize) -> Vec<Range<usize>> {
     if count >= 500 {
         vec![0..100, 400..500, count - 100..count]
     } else {
@@ -81,37 +101,29 @@ fn spans(count: usize) -> Vec<std::ops::Range<usize>> {
     }
 }
 
-fn title(span: &std::ops::Range<usize>) -> String {
+fn title(span: &Range<usize>) -> String {
     format!("{}-{}", span.start + 1, span.end)
 }
 
-/// One call for every pod.
-fn all(
-    node: &Node,
-    command: &str,
-    pods: &[String],
-    netns: &[PathBuf],
-    together: usize,
-) -> Result<Run> {
-    let (plugin, config) = (node.plugin("multus"), node.multus().to_string());
+/// What is done for one pod, by its number, and how long it took.
+type One<'a> = dyn Fn(&str, usize) -> Result<Duration> + Sync + 'a;
+
+/// The same for every pod.
+fn all(node: &Node, command: &str, count: usize, together: usize, one: &One<'_>) -> Result<Run> {
     let next = AtomicUsize::new(0);
-    let calls = Mutex::new(vec![Duration::ZERO; pods.len()]);
+    let calls = Mutex::new(vec![Duration::ZERO; count]);
     let (agent, server) = node.cpu()?;
     let began = Instant::now();
-    let one = |n: usize, args: &str, netns: &PathBuf| -> Result<()> {
-        let container = format!("many-{n}");
-        let call = Call { container: &container, netns, interface: "eth0", args, config: &config };
-        let took = plugin.run(command, &call)?;
-        if let Ok(mut calls) = calls.lock() {
-            calls[n] = took;
-        }
-        Ok(())
-    };
     let hand = || -> Result<()> {
         loop {
             let n = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(args), Some(netns)) = (pods.get(n), netns.get(n)) else { return Ok(()) };
-            one(n, args, netns)?;
+            if n >= count {
+                return Ok(());
+            }
+            let took = one(command, n)?;
+            if let Ok(mut calls) = calls.lock() {
+                calls[n] = took;
+            }
         }
     };
     std::thread::scope(|scope| {
