@@ -284,8 +284,10 @@ fn a_port_has_options_and_a_link_may_listen_to_all() {
     let bridge = node.bridge("br0");
     let (one, _) = node.pair("v0", "v1");
     assert_eq!(one.port, None);
+    let (hairpin, isolated) = (Some(true), Some(true));
+    let wanted = Port { hairpin, isolated, cost: Some(7), priority: Some(9) };
+    assert!(node.net.change_port(&one, wanted).is_err(), "it is no port yet");
     node.net.set_master(&one, Some(bridge.index)).unwrap();
-    let wanted = Port { hairpin: Some(true), cost: Some(7), priority: Some(9) };
     node.net.change_port(&one, wanted).unwrap();
     let only = Port { hairpin: Some(false), ..Port::default() };
     node.net.change_port(&one, only).unwrap();
