@@ -190,6 +190,13 @@ pub trait Objects: Send + Sync {
     fn reservations(&self) -> Result<BTreeMap<String, Reserved>, ObjectError>;
     /// Makes a reservation and says which state it has; a conflict when there is one.
     fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError>;
+    /// [`Self::patch_pool`] and [`Self::create_reservation`] for each of these, all at the same time.
+    fn patch_and_reserve(
+        &self,
+        pool: &str,
+        patch: &[Operation],
+        reservations: &[(String, Reservation)],
+    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>);
     /// Puts another in the place of that state of it; a conflict when it has another state.
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError>;
     /// Deletes that state of it; a conflict when it has another state. No error when it is gone.

@@ -1,21 +1,23 @@
 //! The address plugin `whereabouts`, in its own records and without its lock.
 //!
-//! ADD: a record in the pool (with all others that wait, see [`pools`]), then the reservation that
-//! overlapping ranges look at. DEL: the reservation first, then the record. So at every instant at
-//! which a call may break off the record is there for the next call, or for [`crate::reconcile`],
-//! to find. What IPSets may have, too, is claimed before it is recorded ([`crate::claims`]). A reservation names its container, so a late DEL of an old container does not take the
-//! reservation of a new one of the same pod.
+//! ADD: a record in the pool (with all others that wait, see [`pools`]) and, at the same time, the
+//! reservation that overlapping ranges look at ([`reservations`]). DEL: the reservation first, then the
+//! record. Where a call breaks off in between, a record or a reservation of nobody is left, which the next
+//! call of the same interface takes over and [`crate::reconcile`] collects. What IPSets may have, too, is
+//! claimed before it is recorded ([`crate::claims`]).
 //!
 //! The seam to whoever runs plugins is one shape: the configuration a plugin reads on standard
 //! input ([`Input`]) and its environment ([`Environment`]).
 
 mod batch;
 mod pools;
+mod reservations;
+mod underway;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
@@ -26,16 +28,16 @@ use landbridge_cni::error::{CniError, Code, Coded};
 use landbridge_cni::json::Object;
 use landbridge_cni::result::CniResult;
 use landbridge_cni::whereabouts::{
-    Ipam, RangeSettings, Reservation, Usable, merge_flat_file, pool_name, reservation_address,
-    reservation_name,
+    Ipam, RangeSettings, Usable, merge_flat_file, pool_name, reservation_name,
 };
 use serde_json::Value;
 
 pub use self::batch::{Answer, Ask, Holder, Others, serve};
 pub use self::pools::Pools;
+use self::reservations::Reservations;
 use crate::claims::edits::claim_of;
 use crate::claims::{Record, Share};
-use crate::objects::{ObjectError, Objects, Reserved};
+use crate::objects::{ObjectError, Objects};
 use crate::origin;
 use crate::releases::{Release, Releases};
 use crate::requested;
@@ -46,8 +48,6 @@ const ADD: Duration = Duration::from_secs(25);
 const DEL: Duration = Duration::from_secs(4);
 /// How often an address that another range turns out to hold is passed over.
 const OVERLAPS_MAX: usize = 16;
-/// How many reservations are remembered; a node has some hundred pods.
-const RESERVED_MAX: usize = 16 << 10;
 
 /// The plugin.
 pub struct Whereabouts {
@@ -56,9 +56,7 @@ pub struct Whereabouts {
     releases: Releases,
     flat_files: Vec<PathBuf>,
     limits: Limits,
-    /// The reservations this process made, by name: the container, and the state it made. Deleting
-    /// that very state needs no reading.
-    reserved: Mutex<BTreeMap<String, (String, String)>>,
+    reservations: Reservations,
 }
 
 /// How long calls may take.
@@ -87,16 +85,6 @@ struct Settings {
     uid: String,
 }
 
-/// A reservation that was in the way.
-enum Found {
-    /// It went away meanwhile.
-    Nothing,
-    /// It is this interface's.
-    Ours,
-    /// It is another's.
-    Others(String),
-}
-
 impl Whereabouts {
     /// Releases that cannot be made are written down there.
     pub fn new(objects: Arc<dyn Objects>, releases: Releases) -> Self {
@@ -107,8 +95,8 @@ impl Whereabouts {
         ];
         let pools = Pools::new(Arc::clone(&objects));
         let flat_files = flat_files.map(PathBuf::from).to_vec();
-        let (limits, reserved) = (Limits::default(), Mutex::default());
-        Self { objects, pools, releases, flat_files, limits, reserved }
+        let reservations = Reservations::new(Arc::clone(&objects));
+        Self { objects, pools, releases, flat_files, limits: Limits::default(), reservations }
     }
 
     /// Looks for the flat configuration file elsewhere.
@@ -250,7 +238,9 @@ impl Whereabouts {
         let Some(address) = self.pools.find(pool, holder)? else { return Ok(()) };
         if overlapping {
             let name = reservation_name(network_name, address);
-            self.unreserve(&name, holder).map_err(|error| at_reservation(&name, &error))?;
+            self.reservations
+                .give_back(&name, holder)
+                .map_err(|error| at_reservation(&name, &error))?;
         }
         self.pools.ask(pool, None, Ask::Release(holder.clone()), end).map(|_| ())
     }
@@ -293,30 +283,37 @@ impl Whereabouts {
         let usable = Usable::of(range).map_err(|error| error.report(""))?;
         let pool = pool_name(&ipam.network_name, range.range);
         let text = range.range.trunc().to_string();
+        let reserve_for = ipam.enable_overlapping_ranges.then_some(&ipam.network_name);
         let mut reserved = BTreeMap::new();
         for _ in 0..OVERLAPS_MAX {
             let ask = Ask::Take {
                 holder: holder.clone(),
                 usable: usable.clone(),
                 wanted,
+                reserve_for: reserve_for.cloned(),
                 reserved: reserved.clone(),
                 share: share.map(Arc::clone),
             };
-            let address = match self.pools.ask(&pool, Some(&text), ask, end)? {
+            let served = self.pools.ask(&pool, Some(&text), ask, end)?;
+            let address = match served.answer {
                 Answer::Given(address) => address,
                 Answer::Failed(error) => return Err(error),
                 Answer::Freed(_) => continue,
             };
-            if !ipam.enable_overlapping_ranges {
+            let Some(network_name) = reserve_for else { return Ok(address) };
+            let name = reservation_name(network_name, address.addr());
+            if let Some(version) = served.reservation {
+                self.reservations.remember(&name, holder, version);
                 return Ok(address);
             }
-            let name = reservation_name(&ipam.network_name, address.addr());
-            match self.reserve(&name, holder, end).map_err(|e| at_reservation(&name, &e))? {
+            let taken = self.reservations.take(&name, holder, end);
+            match taken.map_err(|error| at_reservation(&name, &error))? {
                 None => return Ok(address),
                 // Reservations are not read beforehand: nearly always there is nothing in the way,
                 // and making one tells. Once something is, all of them are read.
                 Some(other) => {
-                    reserved = self.reserved_by_others(&ipam.network_name, holder)?;
+                    let others = self.reservations.of_others(network_name, holder);
+                    reserved = others.map_err(|error| at_reservation("of all", &error))?;
                     reserved.insert(address.addr(), other);
                 }
             }
@@ -327,98 +324,6 @@ impl Whereabouts {
             range.range
         );
         Err(CniError::new(Code::TRY_AGAIN, text))
-    }
-
-    /// Reserves an address. `Some`: another holds it.
-    fn reserve(
-        &self,
-        name: &str,
-        holder: &Holder,
-        end: Instant,
-    ) -> Result<Option<String>, ObjectError> {
-        let spec = Reservation {
-            containerid: holder.container_id.clone(),
-            podref: holder.podref.clone(),
-            ifname: holder.ifname.clone(),
-        };
-        loop {
-            let outcome = match self.objects.create_reservation(name, &spec) {
-                Ok(version) => {
-                    self.remember(name, &holder.container_id, version);
-                    return Ok(None);
-                }
-                Err(ObjectError::Conflict(_)) => self.take_over(name, &spec),
-                Err(error) => Err(error),
-            };
-            match outcome {
-                Ok(Found::Ours) => return Ok(None),
-                Ok(Found::Others(holder)) => return Ok(Some(holder)),
-                Ok(Found::Nothing) => {}
-                Err(error @ ObjectError::Refused(_)) => return Err(error),
-                Err(error) if Instant::now() >= end => return Err(error),
-                Err(_) => std::thread::sleep(Duration::from_millis(50)),
-            }
-        }
-    }
-
-    /// There is a reservation already: whose, and ours it becomes if it was this interface's.
-    fn take_over(&self, name: &str, spec: &Reservation) -> Result<Found, ObjectError> {
-        let Some(found) = self.objects.reservation(name)? else { return Ok(Found::Nothing) };
-        if let Some(other) = other_holder(&found.spec, &spec.podref, &spec.ifname) {
-            return Ok(Found::Others(other));
-        }
-        if found.spec.containerid != spec.containerid {
-            let ours = Reserved { spec: spec.clone(), ..found };
-            self.objects.replace_reservation(name, &ours)?;
-        }
-        Ok(Found::Ours)
-    }
-
-    fn remember(&self, name: &str, container: &str, version: String) {
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        if reserved.len() >= RESERVED_MAX {
-            reserved.clear();
-        }
-        reserved.insert(name.to_owned(), (container.to_owned(), version));
-    }
-
-    /// Deletes the reservation if it is this container's.
-    fn unreserve(&self, name: &str, holder: &Holder) -> Result<(), ObjectError> {
-        let made = self.reserved.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        if let Some((container, version)) = made
-            && container == holder.container_id
-        {
-            match self.objects.delete_reservation(name, &version) {
-                Err(ObjectError::Conflict(_)) => {}
-                other => return other,
-            }
-        }
-        for _ in 0..OVERLAPS_MAX {
-            let Some(found) = self.objects.reservation(name)? else { return Ok(()) };
-            let foreign = other_holder(&found.spec, &holder.podref, &holder.ifname).is_some();
-            let container = &found.spec.containerid;
-            if foreign || (!container.is_empty() && *container != holder.container_id) {
-                return Ok(());
-            }
-            match self.objects.delete_reservation(name, &found.resource_version) {
-                Err(ObjectError::Conflict(_)) => {}
-                other => return other,
-            }
-        }
-        Err(ObjectError::Conflict(format!("{name} changes again and again")))
-    }
-
-    fn reserved_by_others(
-        &self,
-        network_name: &str,
-        holder: &Holder,
-    ) -> Result<BTreeMap<IpAddr, String>, CniError> {
-        let found = self.objects.reservations().map_err(|e| at_reservation("of all", &e))?;
-        let others = found.iter().filter_map(|(name, reserved)| {
-            let address = reservation_address(network_name, name)?;
-            Some((address, other_holder(&reserved.spec, &holder.podref, &holder.ifname)?))
-        });
-        Ok(others.collect())
     }
 
     fn settings(
@@ -480,17 +385,6 @@ fn read(input: &Input, section: Object, environment: &Environment) -> Result<Ipa
     // The addresses a pod asks for are looked after here, not given besides.
     let args = environment.args.without("IP");
     Ipam::read(&input, &args).map_err(|error| error.report(""))
-}
-
-/// Who holds a reservation, unless it is this interface. Old reservations name no interface.
-fn other_holder(found: &Reservation, podref: &str, ifname: &str) -> Option<String> {
-    let ours = found.podref == podref && (found.ifname.is_empty() || found.ifname == ifname);
-    let text = if found.ifname.is_empty() {
-        found.podref.clone()
-    } else {
-        format!("{} ({})", found.podref, found.ifname)
-    };
-    (!ours).then_some(text)
 }
 
 fn at_reservation(name: &str, error: &ObjectError) -> CniError {

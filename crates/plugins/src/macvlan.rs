@@ -49,12 +49,12 @@ fn add(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<CniResult> {
         let up = pod.net.set_up(&link).doing(|| format!("failed to set \"{name}\" UP"));
         up.map(|()| only(&link))
     } else {
-        let (link, given) = ipam::add_beside(&config.ipam, call, ipams, make)?;
+        let make_and_announce = || make().inspect(|_| pod.announce(&name));
+        let (link, given) = ipam::add_beside(&config.ipam, call, ipams, make_and_announce)?;
         given.and_then(|given| {
             let mut result = CniResult { ips: given.ips, routes: given.routes, ..only(&link) };
             result.ips.iter_mut().for_each(|ip| ip.interface = Some(0));
-            pod.announce(&name);
-            let done = setup::configure(&pod, &name, &result);
+            let done = setup::configure_link(&pod, &link, &result);
             ipam::or_release(&config.ipam, call, ipams, done).map(|()| result)
         })
     };

@@ -7,7 +7,7 @@ use landbridge_addr::net::Family;
 use landbridge_cni::result::{CniResult, Route as Wanted};
 use landbridge_linux::route::Protocol;
 use landbridge_linux::sysctl::Conf;
-use landbridge_linux::{Address, IfName, LinkIndex, Route, Scope, Sysctl};
+use landbridge_linux::{Address, IfName, Link, LinkIndex, Route, Scope, Sysctl};
 
 use crate::failure::{Context, Outcome, internal};
 use crate::pod::{Pod, set_if_possible};
@@ -19,6 +19,12 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// no interface are left out; one of another interface is an error.
 pub(crate) fn configure(pod: &Pod, name: &IfName, result: &CniResult) -> Outcome<()> {
     let link = pod.net.expect_link(name).doing(|| format!("failed to lookup {name:?}"))?;
+    configure_link(pod, &link, result)
+}
+
+/// The same for a link that was just made, so that nobody has to ask for it again.
+pub(crate) fn configure_link(pod: &Pod, link: &Link, result: &CniResult) -> Outcome<()> {
+    let name = &link.name;
     let mut gateways: Vec<IpAddr> = Vec::new();
     let mut has_v6 = false;
     for ip in &result.ips {
@@ -38,7 +44,7 @@ pub(crate) fn configure(pod: &Pod, name: &IfName, result: &CniResult) -> Outcome
             .doing(|| format!("failed to add IP addr {} to \"{name}\"", ip.address))?;
         gateways.extend(ip.gateway);
     }
-    pod.net.set_up(&link).doing(|| format!("failed to set \"{name}\" UP"))?;
+    pod.net.set_up(link).doing(|| format!("failed to set \"{name}\" UP"))?;
     if gateways.iter().any(IpAddr::is_ipv6) {
         settle(pod, name, link.index)?;
     }

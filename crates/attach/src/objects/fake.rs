@@ -70,6 +70,8 @@ pub struct State {
     pub is_away: bool,
     /// After how many calls nothing is answered any more.
     pub calls_left: Option<usize>,
+    /// Whether the next patch of a pool comes before the reservations that are made with it.
+    pub reserve_last: bool,
     /// How IPSets are answered.
     pub answer: Option<Answer>,
     version: u64,
@@ -239,6 +241,30 @@ impl Objects for FakeObjects {
             state.reservations.insert(name.to_owned(), reserved);
             Ok(version)
         })
+    }
+
+    /// One after the other, the other way round each time: which comes first must not matter.
+    fn patch_and_reserve(
+        &self,
+        pool: &str,
+        patch: &[Operation],
+        reservations: &[(String, Reservation)],
+    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>) {
+        let reserve = || -> Vec<_> {
+            reservations.iter().map(|(name, spec)| self.create_reservation(name, spec)).collect()
+        };
+        let reserve_last = {
+            let mut state = self.state();
+            state.reserve_last = !state.reserve_last;
+            !state.reserve_last
+        };
+        if reserve_last {
+            let patched = self.patch_pool(pool, patch);
+            (patched, reserve())
+        } else {
+            let reserved = reserve();
+            (self.patch_pool(pool, patch), reserved)
+        }
     }
 
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use futures::future::{join, join_all};
 use ipnet::IpNet;
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::core::v1 as core;
@@ -81,16 +82,53 @@ impl KubeObjects {
         what: &str,
         future: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ObjectError> {
-        let limit = self.limit;
-        self.runtime.block_on(async move {
-            match tokio::time::timeout(limit, future).await {
-                Ok(outcome) => outcome.map_err(|error| told_by(what, error)),
-                Err(_) => Err(ObjectError::Unreachable(format!(
-                    "{what}: no answer within {} s",
-                    limit.as_secs_f32()
-                ))),
+        self.runtime.block_on(self.within_limit(what, future))
+    }
+
+    async fn within_limit<T>(
+        &self,
+        what: &str,
+        future: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, ObjectError> {
+        match tokio::time::timeout(self.limit, future).await {
+            Ok(outcome) => outcome.map_err(|error| told_by(what, error)),
+            Err(_) => Err(ObjectError::Unreachable(format!(
+                "{what}: no answer within {} s",
+                self.limit.as_secs_f32()
+            ))),
+        }
+    }
+
+    async fn send_patch(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
+        let what = format!("changing IPPool {name}");
+        let wrong = |error: serde_json::Error| ObjectError::Refused(format!("{what}: {error}"));
+        let patch = serde_json::to_value(patch).and_then(serde_json::from_value).map_err(wrong)?;
+        let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
+        let api = self.pool_api();
+        let patch = Patch::<()>::Json(patch);
+        let done = self.within_limit(&what, async {
+            match api.patch_metadata(name, &params, &patch).await {
+                // A test that fails is "the server rejected our request": 422.
+                Err(kube::Error::Api(status)) if status.code == 422 => {
+                    Ok(Err(ObjectError::Conflict(format!("{what}: {}", status.message))))
+                }
+                other => other.map(Ok),
             }
-        })
+        });
+        Ok(done.await??.metadata.resource_version.unwrap_or_default())
+    }
+
+    async fn send_reservation(
+        &self,
+        name: &str,
+        spec: &Reservation,
+    ) -> Result<String, ObjectError> {
+        let (api, kind) = self.reservation_api();
+        let object = DynamicObject::new(name, &kind).data(json!({"spec": spec}));
+        let params = PostParams::default();
+        let made = api.create(&params, &object);
+        let made = self.within_limit(&format!("making reservation {name}"), made).await?;
+        Ok(made.resource_version().unwrap_or_default())
     }
 
     fn namespaced<K>(&self, namespace: &str) -> Api<K>
@@ -248,22 +286,7 @@ impl Objects for KubeObjects {
     }
 
     fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
-        let what = format!("changing IPPool {name}");
-        let wrong = |error: serde_json::Error| ObjectError::Refused(format!("{what}: {error}"));
-        let patch = serde_json::to_value(patch).and_then(serde_json::from_value).map_err(wrong)?;
-        let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
-        let api = self.pool_api();
-        let patch = Patch::<()>::Json(patch);
-        let done = self.call(&what, async {
-            match api.patch_metadata(name, &params, &patch).await {
-                // A test that fails is "the server rejected our request": 422.
-                Err(kube::Error::Api(status)) if status.code == 422 => {
-                    Ok(Err(ObjectError::Conflict(format!("{what}: {}", status.message))))
-                }
-                other => other.map(Ok),
-            }
-        })?;
-        Ok(done?.metadata.resource_version.unwrap_or_default())
+        self.runtime.block_on(self.send_patch(name, patch))
     }
 
     fn reservation(&self, name: &str) -> Result<Option<Reserved>, ObjectError> {
@@ -279,12 +302,18 @@ impl Objects for KubeObjects {
     }
 
     fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError> {
-        let (api, kind) = self.reservation_api();
-        let object = DynamicObject::new(name, &kind).data(json!({"spec": spec}));
-        let params = PostParams::default();
-        let made = api.create(&params, &object);
-        let made = self.call(&format!("making reservation {name}"), made)?;
-        Ok(made.resource_version().unwrap_or_default())
+        self.runtime.block_on(self.send_reservation(name, spec))
+    }
+
+    fn patch_and_reserve(
+        &self,
+        pool: &str,
+        patch: &[Operation],
+        reservations: &[(String, Reservation)],
+    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>) {
+        let reserve = reservations.iter().map(|(name, spec)| self.send_reservation(name, spec));
+        let all = join(self.send_patch(pool, patch), join_all(reserve));
+        self.runtime.block_on(all)
     }
 
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {

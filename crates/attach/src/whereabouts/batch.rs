@@ -10,7 +10,9 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use landbridge_addr::net::Range;
 use landbridge_cni::error::{CniError, Coded};
-use landbridge_cni::whereabouts::{Allocation, Change, Claim, Ledger, NoAddress, Usable};
+use landbridge_cni::whereabouts::{
+    Allocation, Change, Claim, Ledger, NoAddress, Reservation, Usable,
+};
 
 use crate::claims::Share;
 
@@ -34,6 +36,15 @@ impl Holder {
     pub fn claim(&self) -> Claim<'_> {
         Claim { container_id: &self.container_id, podref: &self.podref, ifname: &self.ifname }
     }
+
+    /// As a reservation wants it.
+    pub fn reservation(&self) -> Reservation {
+        Reservation {
+            containerid: self.container_id.clone(),
+            podref: self.podref.clone(),
+            ifname: self.ifname.clone(),
+        }
+    }
 }
 
 /// What is wanted of a pool.
@@ -47,6 +58,9 @@ pub enum Ask {
         usable: Usable,
         /// This one and no other.
         wanted: Option<IpAddr>,
+        /// Under which name of the network it has to be reserved, too; `None` where ranges do not
+        /// look at each other.
+        reserve_for: Option<String>,
         /// What others reserved through another range, and who.
         reserved: BTreeMap<IpAddr, String>,
         /// What has to be claimed in the ledger; `None` where no NetConfig has such addresses.
@@ -106,7 +120,7 @@ fn one(ledger: &mut Ledger, ask: &Ask, others: &dyn Others, changes: &mut Vec<Ch
                 *address
             }))
         }
-        Ask::Take { holder, usable, wanted, reserved, share } => {
+        Ask::Take { holder, usable, wanted, reserved, share, .. } => {
             let taken = |ip: IpAddr| {
                 let reserved = reserved.get(&ip).cloned();
                 reserved.or_else(|| others.holder(share.as_ref()?, ip))
@@ -181,6 +195,7 @@ mod tests {
             holder: holder(pod),
             usable: usable(range),
             wanted: None,
+            reserve_for: None,
             reserved: reserved.collect(),
             share: None,
         }

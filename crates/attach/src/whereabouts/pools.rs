@@ -10,6 +10,10 @@
 //! What IPSets may have, too, is claimed in their ledger before the patch and freed after it (see
 //! [`crate::claims`]), also for all of a batch together.
 //!
+//! The reservations of what is given are made while the patch is. When the patch turns out to be too late,
+//! and another address is given, they go back; so they wait for the patch for a while after others have
+//! been at the pool.
+//!
 //! There is no lock in the cluster: the patch insists on the state of the pool it was made from.
 //! An answer counts only when that state was confirmed after the ask came: by the patch, or by
 //! reading. A patch whose answer is lost is found done, or not, by reading.
@@ -24,8 +28,9 @@ use landbridge_cni::error::{CniError, Code, Coded};
 use landbridge_cni::whereabouts::{Allocation, Change, Ledger, patch};
 
 use super::batch::{Answer, Ask, Holder, Others, serve};
+use super::underway::Batch;
 use crate::claims::edits::Wants;
-use crate::claims::{Claims, Put, Record, Share};
+use crate::claims::{Claims, Put, Share};
 use crate::objects::{ObjectError, Objects};
 
 /// How many asks go into one patch.
@@ -34,6 +39,8 @@ const BATCH_MAX: usize = 256;
 const TRIES_MAX: u32 = 100;
 /// How many addresses are remembered per pool; a node has some hundred pods.
 const GIVEN_MAX: usize = 16 << 10;
+/// How long nothing is made beside a patch after another writer came first.
+const CALM_AFTER: Duration = Duration::from_secs(10);
 /// The longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -51,6 +58,8 @@ struct Door {
     queue: Mutex<Queue>,
     changed: Condvar,
     known: Mutex<Option<Known>>,
+    /// When another writer last came first.
+    disturbed: Mutex<Option<Instant>>,
     /// What this process has given, by container and interface: where a release begins to look
     /// while somebody else is at work.
     given: Mutex<BTreeMap<(String, String), IpAddr>>,
@@ -60,10 +69,19 @@ struct Door {
 struct Queue {
     next: u64,
     waiting: Vec<(u64, Instant, Ask)>,
-    answers: BTreeMap<u64, Result<Answer, ObjectError>>,
+    answers: BTreeMap<u64, Result<Served, ObjectError>>,
     /// Who did not wait for the answer.
     gone: BTreeSet<u64>,
     is_led: bool,
+}
+
+/// What came of an ask, and of the reservation that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// What came of it.
+    pub answer: Answer,
+    /// The state of the reservation that was made with it; `None` when it is still to be made.
+    pub reservation: Option<String>,
 }
 
 /// The pool as it was when we last saw it.
@@ -92,18 +110,18 @@ impl Pools {
         range: Option<&str>,
         ask: Ask,
         end: Instant,
-    ) -> Result<Answer, CniError> {
+    ) -> Result<Served, CniError> {
         let door = self.door(pool, range);
         let interface = match &ask {
             Ask::Take { holder, .. } | Ask::Release(holder) => Some(interface(holder)),
             Ask::Forget(..) => None,
         };
-        let answer = door.ask(&self.cluster(), ask, end);
-        let answer = answer.map_err(|error| cannot(pool, &error))?;
+        let served = door.ask(&self.cluster(), ask, end);
+        let served = served.map_err(|error| cannot(pool, &error))?;
         if let Some(interface) = interface {
-            door.remember(interface, &answer);
+            door.remember(interface, &served.answer);
         }
-        Ok(answer)
+        Ok(served)
     }
 
     /// The address a container's interface holds, as last seen, or else as read now.
@@ -148,6 +166,7 @@ impl Pools {
                 queue: Mutex::new(Queue::default()),
                 changed: Condvar::new(),
                 known: Mutex::new(None),
+                disturbed: Mutex::default(),
                 given: Mutex::default(),
             })
         });
@@ -165,53 +184,6 @@ struct Cluster<'a> {
     claims: &'a Claims,
 }
 
-/// A batch on its way.
-struct Batch<'a> {
-    asks: &'a [(u64, Instant, Ask)],
-    end: Instant,
-    /// What was claimed for it so far.
-    made: Wants,
-    /// Whether the blocks were read for it, so that it counts who holds what there.
-    is_sure: bool,
-}
-
-impl Batch<'_> {
-    fn asks(&self) -> impl Iterator<Item = &Ask> {
-        self.asks.iter().map(|(.., ask)| ask)
-    }
-
-    /// What has to stand in the ledger for these answers.
-    fn wants(&self, answers: &[Answer]) -> Wants {
-        let mut wants = Wants::new();
-        for (ask, answer) in self.asks().zip(answers) {
-            if let (Ask::Take { share: Some(share), .. }, Answer::Given(net)) = (ask, answer) {
-                wants.extend(share.places(net.addr()).map(|place| (place, share.claim.clone())));
-            }
-        }
-        wants
-    }
-
-    /// The shares of those who would lose what is recorded for them, because it was last seen held by
-    /// somebody else.
-    fn moved(&self, ledger: &Ledger, claims: &Claims) -> Vec<&Share> {
-        let moved = self.asks().filter_map(|ask| {
-            let Ask::Take { holder, share: Some(share), .. } = ask else { return None };
-            let own = ledger.held_by(&holder.podref, &holder.ifname);
-            own.iter().any(|ip| claims.other(share, *ip).is_some()).then_some(&**share)
-        });
-        moved.collect()
-    }
-
-    /// The shares of those who would be refused.
-    fn refused<'b>(&'b self, answers: &'b [Answer]) -> impl Iterator<Item = &'b Share> {
-        let each = self.asks().zip(answers);
-        each.filter_map(|(ask, answer)| match (ask, answer) {
-            (Ask::Take { share, .. }, Answer::Failed(_)) => share.as_deref(),
-            _ => None,
-        })
-    }
-}
-
 impl Others for Claims {
     fn holder(&self, share: &Share, address: IpAddr) -> Option<String> {
         self.other(share, address).map(|claim| claim.to_string())
@@ -224,7 +196,7 @@ impl Others for Claims {
 }
 
 impl Door {
-    fn ask(&self, cluster: &Cluster<'_>, ask: Ask, end: Instant) -> Result<Answer, ObjectError> {
+    fn ask(&self, cluster: &Cluster<'_>, ask: Ask, end: Instant) -> Result<Served, ObjectError> {
         let mut queue = lock(&self.queue);
         let ticket = queue.next;
         queue.next += 1;
@@ -286,18 +258,28 @@ impl Door {
         &self,
         cluster: &Cluster<'_>,
         asks: &[(u64, Instant, Ask)],
-    ) -> Vec<Result<Answer, ObjectError>> {
+    ) -> Vec<Result<Served, ObjectError>> {
         let end = asks.iter().map(|(_, end, _)| *end).max().unwrap_or_else(Instant::now);
-        let mut batch = Batch { asks, end, made: Wants::new(), is_sure: false };
+        let (made, reserved) = (Wants::new(), BTreeMap::new());
+        let mut batch = Batch { asks, end, made, reserved, is_sure: false };
         match self.settle(cluster, &mut batch) {
             Ok(answers) => {
                 // Still at the door: whoever comes next finds the ledger as it should be.
-                clean_up(cluster.claims, &batch, &answers);
-                answers.into_iter().map(Ok).collect()
+                batch.clean_up(cluster.objects, cluster.claims, &answers);
+                let served = batch.asks().zip(answers).map(|(ask, answer)| {
+                    let reservation = batch.reserved_for(ask, &answer);
+                    Ok(Served { answer, reservation })
+                });
+                served.collect()
             }
-            // What was claimed stays: the patch may have been made. Reconcile finds out.
+            // What was claimed and reserved stays: the patch may have been made. Reconcile finds out.
             Err(error) => asks.iter().map(|_| Err(error.clone())).collect(),
         }
+    }
+
+    /// Whether nobody else has been at the pool for a while.
+    fn is_calm(&self) -> bool {
+        lock(&self.disturbed).is_none_or(|since| since.elapsed() >= CALM_AFTER)
     }
 
     fn settle(
@@ -370,7 +352,18 @@ impl Door {
         }
         // The patch insisted on the state the ledger was made from, so the ledger stands as the pool
         // does now.
-        known.version = objects.patch_pool(&self.name, &operations)?;
+        let beside = if self.is_calm() { batch.unreserved(&answers) } else { Vec::new() };
+        let (patched, reserved) = objects.patch_and_reserve(&self.name, &operations, &beside);
+        for ((name, wanted), made) in beside.into_iter().zip(reserved) {
+            // One that is there already, or of which nothing is known, is looked after by who asked.
+            if let Ok(version) = made {
+                batch.reserved.insert(name, (wanted.containerid, version));
+            }
+        }
+        if patched.as_ref().is_err_and(ObjectError::is_conflict) {
+            *lock(&self.disturbed) = Some(Instant::now());
+        }
+        known.version = patched?;
         Ok(Some(answers))
     }
 
@@ -426,38 +419,6 @@ fn choose(
             ledger.apply(&change.inverse());
         }
     }
-}
-
-/// Frees what was claimed on the way and is not needed, and what the pool has no record of any more.
-/// What cannot be freed now, reconcile frees.
-fn clean_up(claims: &Claims, batch: &Batch<'_>, answers: &[Answer]) {
-    let wants = batch.wants(answers);
-    let mut surplus = batch.made.clone();
-    surplus.retain(|place, claim| wants.get(place) != Some(claim));
-    let mut outcome = claims.take_back(&surplus, batch.end);
-    for (ask, answer) in batch.asks().zip(answers) {
-        let Answer::Freed(Some(address)) = answer else { continue };
-        let record = match ask {
-            Ask::Release(holder) => record_of(holder),
-            Ask::Forget(_, r) => Record { id: &r.id, podref: &r.podref, ifname: &r.ifname },
-            Ask::Take { .. } => continue,
-        };
-        outcome = outcome.and(claims.free(*address, &record, batch.end));
-    }
-    // What another range turned out to have reserved was claimed in vain.
-    for ask in batch.asks() {
-        let Ask::Take { holder, reserved, share: Some(_), .. } = ask else { continue };
-        for address in reserved.keys() {
-            outcome = outcome.and(claims.free(*address, &record_of(holder), batch.end));
-        }
-    }
-    if let Err(error) = outcome {
-        tracing::warn!(%error, "a claim in the ledger is freed later, by reconcile");
-    }
-}
-
-fn record_of(holder: &Holder) -> Record<'_> {
-    Record { id: &holder.container_id, podref: &holder.podref, ifname: &holder.ifname }
 }
 
 /// Being the one at work, until dropped.

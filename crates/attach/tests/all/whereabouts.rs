@@ -379,22 +379,63 @@ fn the_flat_file_fills_in_and_may_be_absent() {
 
 #[test]
 fn an_add_that_cannot_reach_the_api_ends_in_time_and_leaves_a_note() {
+    // What is made last before nothing answers any more: the record or the reservation.
+    for (reserve_last, left) in [(true, (1, 0)), (false, (0, 1))] {
+        let (fake, objects) = cluster();
+        let directory = tempfile::tempdir().unwrap();
+        let limits = Limits { add: Duration::from_millis(300), del: Duration::from_millis(200) };
+        let plugin = Whereabouts::new(Arc::clone(&objects), Releases::new(directory.path()))
+            .with_limits(limits);
+        fake.state().reserve_last = reserve_last;
+        fake.state().calls_left = Some(4);
+        let begun = Instant::now();
+        let error = add(&plugin, &seed(), "c1", "n/a", "net1");
+        assert!(error.contains("the Kubernetes API does not answer"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        {
+            let state = fake.state();
+            let records = state.pools["172.17.0.0-24"].spec.allocations.len();
+            assert_eq!((records, state.reservations.len()), left);
+        }
+        assert_eq!(Releases::new(directory.path()).all().unwrap().len(), 1);
+        fake.state().calls_left = None;
+        fake.state().is_away = false;
+        assert_eq!(add(&plugin, &seed(), "c2", "n/a", "net1"), "172.17.0.30/24");
+        let reserved: Reserved = objects.reservation("172.17.0.30").unwrap().unwrap();
+        assert_eq!(reserved.spec.containerid, "c2");
+    }
+}
+
+#[test]
+fn a_record_and_its_reservation_are_made_together_until_somebody_else_is_at_the_pool() {
     let (fake, objects) = cluster();
     let directory = tempfile::tempdir().unwrap();
-    let limits = Limits { add: Duration::from_millis(300), del: Duration::from_millis(200) };
-    let plugin =
-        Whereabouts::new(Arc::clone(&objects), Releases::new(directory.path())).with_limits(limits);
-    // The pool is changed, then nothing answers any more.
-    fake.state().calls_left = Some(4);
-    let begun = Instant::now();
-    let error = add(&plugin, &seed(), "c1", "n/a", "net1");
-    assert!(error.contains("the Kubernetes API does not answer"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
-    assert_eq!(fake.state().pools["172.17.0.0-24"].spec.allocations.len(), 1);
-    assert_eq!(Releases::new(directory.path()).all().unwrap().len(), 1);
-    fake.state().calls_left = None;
-    fake.state().is_away = false;
-    assert_eq!(add(&plugin, &seed(), "c2", "n/a", "net1"), "172.17.0.30/24");
-    let reserved: Reserved = objects.reservation("172.17.0.30").unwrap().unwrap();
-    assert_eq!(reserved.spec.containerid, "c2");
+    let plugin = Whereabouts::new(Arc::clone(&objects), Releases::new(directory.path()));
+    fake.state().reserve_last = false;
+    assert_eq!(add(&plugin, &seed(), "c1", "n/a", "net1"), "172.17.0.30/24");
+    // Another node is faster: it has .31 in the pool before our patch comes.
+    let elsewhere = Whereabouts::new(Arc::clone(&objects), Releases::new(directory.path()));
+    assert_eq!(add(&elsewhere, &seed(), "c2", "n/b", "net1"), "172.17.0.31/24");
+    fake.state().reservations.remove("172.17.0.31");
+    fake.state().reserve_last = false;
+    fake.state().calls.clear();
+    assert_eq!(add(&plugin, &seed(), "c3", "n/c", "net1"), "172.17.0.32/24");
+    let calls = std::mem::take(&mut fake.state().calls);
+    // Reserved in vain, and given back; the second try makes one after the other.
+    let wanted = [
+        "create_reservation",
+        "patch_pool",
+        "pool",
+        "patch_pool",
+        "delete_reservation",
+        "create_reservation",
+    ];
+    assert_eq!(ours(calls), wanted);
+    let names: Vec<String> = objects.reservations().unwrap().into_keys().collect();
+    assert_eq!(names, ["172.17.0.30", "172.17.0.32"]);
+}
+
+/// The calls that concern pools and reservations.
+fn ours(calls: Vec<&'static str>) -> Vec<&'static str> {
+    calls.into_iter().filter(|call| call.contains("pool") || call.contains("reserv")).collect()
 }
