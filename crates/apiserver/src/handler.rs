@@ -122,6 +122,8 @@ where
         } else {
             Bytes::new()
         };
+    // From here on nothing waits for the client any more.
+    let _announced = (head.method != Method::GET).then(|| server.store.announce());
     let mut response = match head.method {
         Method::GET => get(&call)?,
         Method::POST => post(&mut call, &bytes).await?,

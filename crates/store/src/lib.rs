@@ -39,6 +39,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod announced;
 mod committer;
 mod dir;
 mod entry;
@@ -61,6 +62,7 @@ mod writer;
 #[cfg(test)]
 mod faults;
 
+pub use crate::announced::Announced;
 pub use crate::dir::FORMAT;
 pub use crate::entry::{Entry, Event, EventKind, Meta};
 pub use crate::error::{

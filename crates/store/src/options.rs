@@ -23,6 +23,8 @@ pub struct Options {
     pub batch_ops: usize,
     /// How many bytes go into one commit at most (a call of many ops is never split).
     pub batch_bytes: usize,
+    /// How long a commit waits for writes that were [announced](crate::Store::announce).
+    pub gather: Duration,
     /// How many bytes may wait for the writer; beyond that [`write`](crate::Store::write) waits.
     pub queue_bytes: usize,
     /// How many obsolete records pile up before a commit takes them along. An idle store removes
@@ -42,6 +44,7 @@ impl Default for Options {
             max_value: 8 << 20,
             batch_ops: 512,
             batch_bytes: 8 << 20,
+            gather: Duration::from_micros(150),
             queue_bytes: 64 << 20,
             compact_after: 1024,
             now: Arc::new(move || start.elapsed()),

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::announced::{Announced, Coming};
 use crate::committer::Committer;
 use crate::dir::{StateDir, failed};
 use crate::entry::Meta;
@@ -41,6 +42,7 @@ struct Inner<M> {
     past: Past<M>,
     changes: watch::Receiver<u64>,
     queue: mpsc::Sender<Command<M>>,
+    coming: Coming,
     room: Arc<Semaphore>,
     queue_bytes: usize,
     max_value: usize,
@@ -76,10 +78,10 @@ impl<M: Meta> Store<M> {
         let (changes, observer) = watch::channel(loaded.revision);
         let queue_bytes = options.queue_bytes.clamp(MIN_ROOM, u32::MAX as usize);
         let room = Arc::new(Semaphore::new(queue_bytes));
-        let max_value = options.max_value;
+        let (coming, max_value) = (Coming::default(), options.max_value);
         let (started, start) = mpsc::channel();
         let work = {
-            let (room, shared) = (Arc::clone(&room), Arc::clone(&shared));
+            let (coming, room, shared) = (coming.clone(), Arc::clone(&room), Arc::clone(&shared));
             let (obsolete, revision) = (loaded.obsolete, loaded.revision);
             move || {
                 // From within, so that the writer comes first to the memory that is free.
@@ -90,8 +92,19 @@ impl<M: Meta> Store<M> {
                 let _ = started.send(result);
                 let Some(log) = log else { return };
                 let (queue, dir) = (receiver, state_dir);
-                Writer { queue, room, shared, options, obsolete, revision, log, dir, changes }
-                    .run();
+                Writer {
+                    queue,
+                    coming,
+                    room,
+                    shared,
+                    options,
+                    obsolete,
+                    revision,
+                    log,
+                    dir,
+                    changes,
+                }
+                .run();
             }
         };
         let thread = thread::Builder::new()
@@ -106,6 +119,7 @@ impl<M: Meta> Store<M> {
             past: Past::default(),
             changes: observer,
             queue,
+            coming,
             room,
             queue_bytes,
             max_value,
@@ -138,6 +152,13 @@ impl<M> Store<M> {
         let request = Request { ops, answer, permit };
         self.inner.queue.send(Command::Write(request)).map_err(|_| WriteError::Closed)?;
         answered.await.map_err(|_| WriteError::Closed)?
+    }
+
+    /// Says that a write is about to come, for as long as what is returned lives: until the write is
+    /// answered, or is known not to come. Others that are being committed wait a moment for it, so that
+    /// both are one commit ([`Options::gather`]).
+    pub fn announce(&self) -> Announced {
+        self.inner.coming.announce()
     }
 
     /// The current state; costs a reference count and never waits.

@@ -1,7 +1,7 @@
 //! The writer thread: the only one that has the log written to.
 //!
-//! It takes what has gathered in the queue while the last commit was syncing, commits it as one
-//! batch, publishes it, and then answers every caller of the batch. Nobody is answered before
+//! It takes what has gathered in the queue while the last commit was syncing, and what is announced
+//! ([`crate::announced`]) and comes in time, commits it as one batch, publishes it, and then answers every caller of the batch. Nobody is answered before
 //! the commit, not even those whose condition failed: they may have lost against a write that
 //! the disk then refuses.
 //!
@@ -9,11 +9,12 @@
 //! along with a commit; a store without writes does it in chunks and looks at its queue between.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
+use crate::announced::Coming;
 use crate::committer::Committer;
 use crate::dir::StateDir;
 use crate::entry::Meta;
@@ -50,6 +51,7 @@ pub(crate) struct Request<M> {
 
 pub(crate) struct Writer<M> {
     pub queue: Receiver<Command<M>>,
+    pub coming: Coming,
     pub room: Arc<Semaphore>,
     pub shared: Arc<Shared<M>>,
     pub options: Options,
@@ -119,6 +121,7 @@ impl<M: Meta> Writer<M> {
         let mut answers = Vec::new();
         let (mut ops, mut bytes) = (0, 0);
         let mut request = first;
+        let mut until = None;
         let next = loop {
             ops += request.ops.len();
             bytes += request.ops.iter().map(Op::weight).sum::<usize>();
@@ -127,10 +130,9 @@ impl<M: Meta> Writer<M> {
             if ops >= self.options.batch_ops || bytes >= self.options.batch_bytes {
                 break None;
             }
-            match self.queue.try_recv() {
-                Ok(Command::Write(more)) => request = more,
-                Ok(other) => break Some(other),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break None,
+            match self.gather(answers.len(), &mut until) {
+                Some(Command::Write(more)) => request = more,
+                other => break other,
             }
         };
         let failed = self.commit(snapshot.revision(), stage).err();
@@ -148,6 +150,19 @@ impl<M: Meta> Writer<M> {
             let _ = answer.send(result);
         }
         next
+    }
+
+    /// What else is to be done, or comes within the moment that a batch waits for those who are expected.
+    fn gather(&self, gathered: usize, until: &mut Option<Instant>) -> Option<Command<M>> {
+        if let Ok(command) = self.queue.try_recv() {
+            return Some(command);
+        }
+        if !self.coming.is_more_than(gathered) {
+            return None;
+        }
+        let now = Instant::now();
+        let left = until.get_or_insert(now + self.options.gather).saturating_duration_since(now);
+        if left.is_zero() { None } else { self.queue.recv_timeout(left).ok() }
     }
 
     /// Makes a stage durable, then visible.

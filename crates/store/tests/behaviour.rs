@@ -37,6 +37,35 @@ async fn write(store: &Store<()>, op: Op) -> Written<()> {
 }
 
 #[tokio::test]
+async fn an_announced_write_is_waited_for_and_others_are_not() {
+    let long = Duration::from_secs(60);
+    let (_dir, store) = fresh(Options { gather: long, ..Options::default() });
+    // Nobody is expected beside it: it is committed at once.
+    let announced = store.announce();
+    write(&store, put("/alone", "x")).await;
+    drop(announced);
+    let before = store.stats().commits;
+    let both = [store.announce(), store.announce()];
+    let first = tokio::spawn({
+        let store = store.clone();
+        async move { write(&store, put("/first", "x")).await.entry.revision }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!first.is_finished(), "it waits for the second");
+    let second = write(&store, put("/second", "x")).await.entry.revision;
+    assert_eq!(first.await.unwrap() + 1, second);
+    assert_eq!(store.stats().commits, before + 1);
+    drop(both);
+}
+
+#[tokio::test]
+async fn an_announced_write_that_does_not_come_holds_nobody_up_for_long() {
+    let (_dir, store) = fresh(Options { gather: Duration::from_millis(20), ..Options::default() });
+    let _never = [store.announce(), store.announce()];
+    tokio::time::timeout(Duration::from_secs(10), write(&store, put("/a", "x"))).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_slow_watcher_is_cut_off_and_holds_up_nobody() {
     let (_dir, store) = fresh(Options { ring_events: 10, ..Options::default() });
     let mut slow = store.watch(String::new(), FIRST_REVISION).unwrap();
