@@ -39,7 +39,7 @@ impl Handle {
     /// Opens another namespace; the calling thread stays where it is.
     pub fn in_namespace(namespace: &Namespace) -> Result<Self> {
         let held = namespace.clone();
-        namespace.run(|| Self::here(held))?
+        namespace.visit(|| Self::here(held))?
     }
 
     /// In the calling thread's namespace, which has to be that one.

@@ -4,7 +4,9 @@
 //! [`Namespace`] is such an open file. [`named`] ones are mounts besides and outlive the process.
 //!
 //! Entering is a property of a thread, and a thread that stays changed is a trap for whatever runs
-//! on it next. So [`Namespace::run`] starts a thread that enters, does the work and ends.
+//! on it next. So [`Namespace::run`] starts a thread that enters, does the work and ends. For a few
+//! system calls that thread would be most of the cost; [`Namespace::visit`] makes them on the calling
+//! one, which is back in its own namespace afterwards, or the process ends.
 
 pub mod named;
 
@@ -90,10 +92,20 @@ impl Namespace {
     /// Sockets opened there stay in the namespace and may be taken out; a panic there is one here.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         in_new_thread(&self.name, || {
-            move_into_link_name_space(self.as_fd(), Some(LinkNameSpaceType::Network))
-                .map_err(|error| failed("enter", &self.name, error.into()))?;
+            enter(self).map_err(|source| failed("enter", &self.name, source))?;
             Ok(work())
         })?
+    }
+
+    /// Does a moment's work inside the namespace. Whoever may not come back (into a namespace of another
+    /// user) gets a thread of its own for it.
+    pub fn visit<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        // Entering where one is already tells whether the way back is open.
+        let own = File::open(OWN).and_then(|own| enter(&own).map(|()| own));
+        let Ok(own) = own else { return self.run(work) };
+        enter(self).map_err(|source| failed("enter", &self.name, source))?;
+        let _back = WayBack(own);
+        Ok(work())
     }
 
     /// Starts a thread that enters, does the work and ends; what comes of it is sent. Nobody has to
@@ -105,8 +117,7 @@ impl Namespace {
         let (tell, told) = channel();
         let namespace = self.clone();
         let enter_and_work = move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-                .map_err(|error| failed("enter", &namespace.name, error.into()))?;
+            enter(&namespace).map_err(|source| failed("enter", &namespace.name, source))?;
             work()
         };
         std::thread::Builder::new()
@@ -127,6 +138,24 @@ impl Namespace {
     /// What it was opened as, for messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// Moves the calling thread.
+fn enter(namespace: &impl AsFd) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+}
+
+/// Where a visit came from; dropping it goes there, also when the visit panicked.
+struct WayBack(File);
+
+impl Drop for WayBack {
+    fn drop(&mut self) {
+        if let Err(error) = enter(&self.0) {
+            // What this thread does next would be done to the wrong namespace: a pod's in the place of the node's.
+            eprintln!("cannot return from a network namespace ({error}); the process ends");
+            std::process::abort();
+        }
     }
 }
 

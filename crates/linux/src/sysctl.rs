@@ -168,7 +168,7 @@ impl Sysctls {
 
     /// The value, without the line's end.
     pub fn read(&self, name: &Sysctl) -> Result<String> {
-        let value = self.namespace.run(|| std::fs::read_to_string(name.path()))?;
+        let value = self.namespace.visit(|| std::fs::read_to_string(name.path()))?;
         value.map(|text| text.trim_end().to_owned()).map_err(|source| failed("read", name, source))
     }
 
@@ -176,7 +176,7 @@ impl Sysctls {
     /// link that has gone meanwhile.
     pub fn read_many(&self, names: &[Sysctl]) -> Result<Vec<Option<String>>> {
         let read = |name: &Sysctl| std::fs::read_to_string(name.path()).ok();
-        let values = self.namespace.run(|| names.iter().map(read).collect::<Vec<_>>())?;
+        let values = self.namespace.visit(|| names.iter().map(read).collect::<Vec<_>>())?;
         let trimmed = |text: String| text.trim_end().to_owned();
         Ok(values.into_iter().map(|value| value.map(trimmed)).collect())
     }
@@ -184,7 +184,7 @@ impl Sysctls {
     /// Writes a value.
     pub fn write(&self, name: &Sysctl, value: impl fmt::Display) -> Result<()> {
         let value = value.to_string();
-        let outcome = self.namespace.run(|| std::fs::write(name.path(), &value))?;
+        let outcome = self.namespace.visit(|| std::fs::write(name.path(), &value))?;
         outcome.map_err(|source| failed("write", name, source))
     }
 
@@ -193,7 +193,7 @@ impl Sysctls {
         let write = |(name, value): &(Sysctl, &str)| {
             std::fs::write(name.path(), value).map_err(|source| failed("write", name, source))
         };
-        self.namespace.run(|| settings.iter().map(write).collect())
+        self.namespace.visit(|| settings.iter().map(write).collect())
     }
 
     /// Writes a value where another stands, and says whether it did.

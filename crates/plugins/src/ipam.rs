@@ -65,17 +65,18 @@ pub(crate) fn add(kind: &str, call: &Call, ipams: &dyn Ipams) -> Outcome<CniResu
 /// Gets addresses while a link is made: whoever gives them may have to ask a cluster, and the kernel
 /// has time meanwhile. Without a link they are given back at once, so whoever calls has seen that there
 /// was none before; a link without them is the caller's to take away.
-pub(crate) fn add_beside<T>(
+pub(crate) fn add_beside<T: Send>(
     kind: &str,
     call: &Call,
     ipams: &dyn Ipams,
-    make: impl FnOnce() -> Outcome<T>,
+    make: impl FnOnce() -> Outcome<T> + Send,
 ) -> Outcome<(T, Outcome<CniResult>)> {
     let (made, given) = std::thread::scope(|scope| {
-        let asked = scope.spawn(|| add(kind, call, ipams));
-        let made = make();
-        let broke_off = |_| Err(internal("asking for an address broke off"));
-        (made, asked.join().unwrap_or_else(broke_off))
+        // The kernel is the faster one, so this thread asks, and has not to be woken.
+        let making = scope.spawn(make);
+        let given = add(kind, call, ipams);
+        let broke_off = |_| Err(internal("making the link broke off"));
+        (making.join().unwrap_or_else(broke_off), given)
     });
     if made.is_err() && given.is_ok() {
         release(kind, call, ipams);

@@ -115,13 +115,18 @@ fn names_stay_in_their_directory() {
 fn the_callers_thread_never_moves() {
     let Some(node) = Node::new() else { return };
     let before = Namespace::current().unwrap().identity().unwrap();
-    let inside = node.namespace.run(|| Namespace::current().unwrap().identity().unwrap()).unwrap();
-    assert_eq!(inside, node.namespace.identity().unwrap());
-    assert_ne!(inside, before);
-    assert_eq!(Namespace::current().unwrap().identity().unwrap(), before);
-    let panic = std::panic::catch_unwind(|| node.namespace.run(|| panic!("inside")));
-    assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"inside"));
-    assert_eq!(Namespace::current().unwrap().identity().unwrap(), before);
+    let here = || Namespace::current().unwrap().identity().unwrap();
+    for inside in [node.namespace.run(here).unwrap(), node.namespace.visit(here).unwrap()] {
+        assert_eq!(inside, node.namespace.identity().unwrap());
+        assert_ne!(inside, before);
+        assert_eq!(here(), before);
+    }
+    let run = std::panic::catch_unwind(|| node.namespace.run(|| panic!("inside")));
+    let visit = std::panic::catch_unwind(|| node.namespace.visit(|| panic!("inside")));
+    for panic in [run, visit] {
+        assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"inside"));
+        assert_eq!(here(), before);
+    }
     let process = Namespace::of_process(std::process::id()).unwrap();
     assert_eq!(process.identity().unwrap(), before);
 }
