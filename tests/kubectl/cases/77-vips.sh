@@ -30,6 +30,8 @@ only_where_vips_are_served() {
 
 vips_given() {
     only_where_vips_are_served
+    # Landbridge brings the namespace along; a case before may have deleted it.
+    kc create ns metallb-system --dry-run=client -o yaml | kc apply -f -
     lacks "re:[Ee]rror" kc apply -f "$VIPS"
     eventually 20 vip_is keystone-internal 172.28.0.80
     eventually 20 vip_is glance-internal 172.28.0.80

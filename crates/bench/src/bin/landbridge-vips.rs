@@ -38,7 +38,7 @@ struct Arguments {
     /// The landbridge binary.
     #[arg(long, value_name = "FILE")]
     server: PathBuf,
-    /// Services of the cold start. Every tenth shares an address with the ten before it.
+    /// Services of the cold start. A quarter of them may share addresses.
     #[arg(long, default_value_t = 10_000)]
     services: usize,
     /// Pools of 256 addresses each.
@@ -134,7 +134,7 @@ async fn prepare(client: &Client, pools: usize) -> Result<()> {
     Ok(())
 }
 
-/// Every second names no pool, the others one each; of ten, five share an address among them.
+/// Every second names no pool, the others one each; half of those may share its address.
 fn service(n: usize) -> Result<Service> {
     let mut annotations = BTreeMap::new();
     if n % 2 == 1 {
