@@ -69,14 +69,11 @@ impl Reports {
         allocator: &Allocator,
         actions: &mut Vec<Action>,
     ) {
-        match &mut self.said {
-            Some((wrong, told))
-                if *told == Told::NotYet || matches!(told, Told::NotBefore(at) if *at <= now) =>
-            {
-                *told = Told::UnderWay;
-                actions.push(Action::Configuration(wrong.clone()));
-            }
-            _ => {}
+        if let Some((wrong, told)) = &mut self.said
+            && (*told == Told::NotYet || matches!(*told, Told::NotBefore(at) if at <= now))
+        {
+            *told = Told::UnderWay;
+            actions.push(Action::Configuration(wrong.clone()));
         }
         self.next = None;
         for name in std::mem::take(&mut self.touched) {
