@@ -175,6 +175,20 @@ impl Ledger {
         if under_way { Vec::new() } else { self.judge_again(&key) }
     }
 
+    /// Frees an address whatever was to become of it: what the server knows of is taken out by the next
+    /// swap. Unlike [`remove`](Self::remove), an edit that was not sent yet does not bring anything back.
+    pub fn withdraw(&mut self, place: &Place) -> Vec<Effect> {
+        let key = key_of(place);
+        let under_way = self.work.get(&key).is_some_and(|(_, _, work)| work.under_way);
+        match self.known(place).cloned() {
+            Some(from) if !under_way => {
+                self.edit(place, Edit::Remove { from });
+                Vec::new()
+            }
+            _ => self.remove(place),
+        }
+    }
+
     /// Swaps that can be sent now.
     pub fn swaps(&mut self) -> Vec<Swap> {
         let ready = std::mem::take(&mut self.ready);
@@ -204,6 +218,19 @@ impl Ledger {
         };
         self.make_ready(&key);
         effects
+    }
+
+    /// To be handed to [`refreshed`](Self::refreshed) with what is read from now on.
+    pub fn epoch(&self) -> Epoch {
+        self.blocks.epoch()
+    }
+
+    /// Takes a block that was read.
+    pub fn refreshed(&mut self, epoch: Epoch, block: Block) -> Vec<Effect> {
+        match self.blocks.learn(epoch, block) {
+            Some(change) => self.judge(change),
+            None => Vec::new(),
+        }
     }
 
     /// Takes what the watch tells of blocks.

@@ -63,6 +63,8 @@ pub struct Engine {
     waiting: BTreeSet<Key>,
     /// Who waits for the answer to a swap.
     awaiting: HashMap<Place, BTreeSet<Key>>,
+    /// The revision of a Service for which the ledger was read anew.
+    refreshed: HashMap<Key, u64>,
     dead: Dead,
     /// What people were last told about a Service.
     told: HashMap<Key, String>,
@@ -87,6 +89,7 @@ impl Default for Engine {
             retries: BTreeSet::new(),
             waiting: BTreeSet::new(),
             awaiting: HashMap::new(),
+            refreshed: HashMap::new(),
             dead: Dead::default(),
             told: HashMap::new(),
             notices: Vec::new(),
@@ -161,7 +164,8 @@ impl Engine {
 
     /// Whether nothing is to be done, and nothing under way.
     pub fn is_idle(&self) -> bool {
-        self.dirty.is_empty()
+        // Without pools that make sense nothing is decided, and that may last.
+        (self.dirty.is_empty() || !self.counters.config_loaded)
             && self.busy.is_empty()
             && self.ledger.is_idle()
             && self.reports.is_idle()
@@ -211,8 +215,8 @@ impl Engine {
             {
                 if let Some((uid, what)) = self.look_at(&key) {
                     self.busy.insert(key.clone());
-                    let epoch = self.services.epoch();
-                    actions.push(Action::Step(Step { key, uid, what, epoch }));
+                    let epochs = (self.services.epoch(), self.ledger.epoch());
+                    actions.push(Action::Step(Step { key, uid, what, epochs }));
                 }
             }
             self.dirty.extend(batch);
@@ -246,10 +250,20 @@ impl Engine {
                 self.free_abandoned(step, service.as_ref());
                 service
             }
+            Ended::Refreshed(blocks) => {
+                for block in blocks {
+                    let effects = self.ledger.refreshed(step.epochs.1, block);
+                    self.follow(&effects);
+                }
+                if let What::Refresh { revision, .. } = step.what {
+                    self.refreshed.insert(key.clone(), revision);
+                }
+                None
+            }
         };
         self.failures.remove(key);
         if let Some(service) = service {
-            self.services.learn(step.epoch, service);
+            self.services.learn(step.epochs.0, service);
         }
         self.dirty.insert(key.clone());
     }

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Service};
 use kube::ResourceExt as _;
 use landbridge_api::foreign::metallb::objects::IPAddressPool;
-use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, block_prefix};
+use landbridge_api::ledger::{
+    AddressBlock, AddressBlockSpec, block_name, block_of, block_prefix,
+};
 use landbridge_controllers::ipam::ledger::{Swap, Swapped};
 use landbridge_controllers::mirror::Told;
 use landbridge_controllers::vips::Settings;
@@ -239,6 +241,11 @@ fn do_swap(server: &mut Server, swap: &Swap) -> Swapped {
 fn do_step(server: &mut Server, step: &Step) -> Ended {
     let (namespace, name) = (&*step.key.namespace, &*step.key.name);
     let found = server.get::<Service>(namespace, name);
+    if let What::Refresh { places, .. } = &step.what {
+        let names = places.iter().map(|p| block_name(&p.segment, block_of(p.address)));
+        let blocks = names.filter_map(|name| server.get::<AddressBlock>("", &name));
+        return Ended::Refreshed(blocks.map(Into::into).collect());
+    }
     if let What::Confirm(_) = step.what {
         return Ended::Confirmed(found.as_ref().map(service));
     }
@@ -272,7 +279,7 @@ fn do_step(server: &mut Server, step: &Step) -> Ended {
                 service.annotations_mut().insert(note.0, note.1);
             })
         }
-        What::Confirm(_) => Err(Refused),
+        What::Refresh { .. } | What::Confirm(_) => Err(Refused),
     };
     match result {
         Ok(now) => Ended::Done(service(&now)),

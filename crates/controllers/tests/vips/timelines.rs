@@ -213,6 +213,21 @@ impl World {
         }
     }
 
+    /// Makes sense of the pools, if they make none: a controller that started meanwhile has nothing to
+    /// go by.
+    fn heal(&mut self) {
+        let pools = self.server.pools.objects.values();
+        let pools: Vec<_> = pools.map(|pool| (pool.name_any(), pool.spec.clone())).collect();
+        let pools = pools.iter().map(|(name, spec)| (name.as_str(), spec));
+        if Config::read(pools, &[]).is_err() {
+            let spec = serde_json::json!({"addresses": ["10.0.0.63-10.0.0.64"]});
+            self.server.delete::<IPAddressPool>(NAMESPACE, "a");
+            self.server.delete::<IPAddressPool>(NAMESPACE, "b");
+            self.server.create(wishes::pool("b", spec)).unwrap();
+            self.read_config();
+        }
+    }
+
     /// Lets everything come to rest.
     fn quiet(&mut self) {
         for round in 0.. {
@@ -353,6 +368,8 @@ fn play(seed: u64, length: usize) {
         world.check_always();
     }
     world.quiet();
+    world.heal();
+    world.quiet();
     world.check_rest();
     // Everything goes, and nothing stays behind.
     let places: Vec<_> = world.server.services.objects.keys().cloned().collect();
@@ -362,7 +379,7 @@ fn play(seed: u64, length: usize) {
     world.quiet();
     world.remove_strangers();
     world.quiet();
-    let left: Vec<_> = world.server.blocks.objects.keys().collect();
+    let left: Vec<_> = world.server.blocks.objects.values().map(|block| &block.spec).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 

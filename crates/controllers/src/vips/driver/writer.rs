@@ -1,5 +1,6 @@
 //! Carries out what was decided.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +10,9 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use landbridge_api::foreign::metallb::GROUP;
 use landbridge_api::foreign::metallb::objects::{ConfigurationState, IPAddressPool, VERSION};
-use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, block_prefix, swap_patch};
+use landbridge_api::ledger::{
+    AddressBlock, AddressBlockSpec, block_name, block_of, block_prefix, swap_patch,
+};
 use landbridge_vips::NAMESPACE;
 use landbridge_vips::asked::FROM_POOL;
 use landbridge_vips::figures::PoolStatus;
@@ -155,6 +158,14 @@ impl Writer {
                     "annotations": {FENCE: revision},
                 }});
                 services.patch(&key.name, &params(), &Patch::Merge(patch)).await
+            }
+            What::Refresh { places, .. } => {
+                let names = places.iter().map(|p| block_name(&p.segment, block_of(p.address)));
+                let mut blocks = Vec::new();
+                for name in names.collect::<BTreeSet<String>>() {
+                    blocks.extend(self.blocks.get_opt(&name).await?.map(Into::into));
+                }
+                return Ok(Ended::Refreshed(blocks));
             }
             What::Confirm(_) => {
                 let found = services.get_opt(&key.name).await?;

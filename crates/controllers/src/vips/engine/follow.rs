@@ -16,16 +16,13 @@ impl Engine {
     pub(super) fn follow(&mut self, effects: &[Effect]) {
         for Effect { place, before, after } in effects {
             self.dirty.extend(self.awaiting.remove(place).into_iter().flatten());
-            let changed = changed_users(before.as_ref(), after.as_ref());
             if &*place.segment == VIPS {
                 self.follow_users(place.address, before.as_ref(), after.as_ref());
-                if !changed.is_empty() {
-                    self.touch_pool_of(place.address);
-                }
+                self.touch_pool_of(place.address);
             } else if self.is_wire_of_pool(place) {
                 self.follow_stranger(place);
             }
-            self.dirty.extend(changed);
+            self.dirty.extend(concerned(before.as_ref(), after.as_ref()));
         }
     }
 
@@ -119,14 +116,9 @@ fn key_of(user: &SharedBy) -> Key {
     Key::new(&user.namespace, &user.name)
 }
 
-/// The Services whose entries differ.
-fn changed_users(before: Option<&Claim>, after: Option<&Claim>) -> BTreeSet<Key> {
-    let entries = |claim: Option<&'_ Claim>, other: Option<&'_ Claim>| -> Vec<Key> {
-        claims::users(claim)
-            .map(|(user, _)| (key_of(user), user))
-            .filter(|(key, user)| other.and_then(|claim| claims::entry(claim, key)) != Some(*user))
-            .map(|(key, _)| key)
-            .collect()
-    };
-    entries(before, after).into_iter().chain(entries(after, before)).collect()
+/// The Services of both claims. All of them are looked at again: an edit that was decided on a claim
+/// comes to nothing when the claim turns out another, whoever made the difference.
+fn concerned(before: Option<&Claim>, after: Option<&Claim>) -> BTreeSet<Key> {
+    let all = claims::users(before).chain(claims::users(after));
+    all.map(|(user, _)| key_of(user)).collect()
 }

@@ -51,8 +51,8 @@ pub struct Step {
     pub uid: Arc<str>,
     /// What to do.
     pub what: What,
-    /// Of Services, when it was decided.
-    pub(super) epoch: Epoch,
+    /// Of Services and of blocks, when it was decided.
+    pub(super) epochs: (Epoch, Epoch),
 }
 
 /// What to do for a Service.
@@ -72,6 +72,14 @@ pub enum What {
         /// The revision.
         revision: u64,
     },
+    /// Read these blocks of the ledger anew: the status of the Service that is in this revision names
+    /// addresses that others are said to use.
+    Refresh {
+        /// The revision.
+        revision: u64,
+        /// The addresses.
+        places: Vec<Place>,
+    },
     /// Look whether the Service is really gone, because these claims of an identity hang on that.
     Confirm(Vec<(Place, String)>),
 }
@@ -85,6 +93,8 @@ pub enum Ended {
     Lost(Option<Service>),
     /// Answer to [`What::Confirm`].
     Confirmed(Option<Service>),
+    /// Answer to [`What::Refresh`]: the blocks that are there.
+    Refreshed(Vec<Block>),
     /// It could not be done.
     Failed(String),
 }

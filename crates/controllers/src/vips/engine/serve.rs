@@ -33,6 +33,9 @@ impl Engine {
                 self.settle(&service, None)
             }
             Role::Balanced(asked) => {
+                if let Some(first) = self.seems_taken(&service) {
+                    return Some((service.uid, first));
+                }
                 let outcome = self.decide(&service, &asked);
                 if outcome.waits {
                     self.waiting.insert(key.clone());
@@ -55,6 +58,27 @@ impl Engine {
         });
         let odd: Vec<(Place, String)> = odd.collect();
         (!odd.is_empty()).then_some(What::Confirm(odd))
+    }
+
+    /// Addresses in the status that others are said to use, and not this Service. Then either two came
+    /// by one address without a ledger, or the ledger as it is known here is behind the status: that
+    /// must not cost anybody an address, so it is read anew first.
+    fn seems_taken(&self, service: &Service) -> Option<What> {
+        if self.refreshed.get(&service.key) == Some(&service.revision) {
+            return None;
+        }
+        let segment: Arc<str> = Arc::from(VIPS);
+        let places = service.ingress.iter().map(|address| Place {
+            segment: segment.clone(),
+            address: *address,
+        });
+        let taken = places.filter(|place| {
+            let claim = self.ledger.holder(place);
+            claim.is_some_and(|claim| claims::entry(claim, &service.key).is_none())
+        });
+        let places: Vec<Place> = taken.collect();
+        let revision = service.revision;
+        (!places.is_empty()).then_some(What::Refresh { revision, places })
     }
 
     /// What the rules say. Without a status, what is claimed for the Service already counts as what it
@@ -165,6 +189,7 @@ impl Engine {
     fn without_service(&mut self, key: &Key) -> Option<What> {
         self.told.remove(key);
         self.failures.remove(key);
+        self.refreshed.remove(key);
         let mut unsure = Vec::new();
         let places: Vec<Place> = self.ledger.of(key).cloned().collect();
         for place in places {
@@ -195,7 +220,7 @@ impl Engine {
         let Some(claim) = self.ledger.holder(place).cloned() else { return };
         let effects = match claims::without(&claim, key) {
             Some(rest) => self.ledger.put(place, rest).into_iter().collect(),
-            None => self.ledger.remove(place),
+            None => self.ledger.withdraw(place),
         };
         self.follow(&effects);
     }
