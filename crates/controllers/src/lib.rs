@@ -8,20 +8,34 @@
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
+//! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
+//! | [`metrics`] | where controllers post their figures |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
 pub mod hosts;
 pub mod ipam;
+pub mod metrics;
 pub mod mirror;
 pub mod rights;
+pub mod vips;
 
 use std::future::Future;
 
+/// What can be set.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Of virtual addresses.
+    pub vips: vips::Settings,
+    /// Where figures are posted.
+    pub board: metrics::Board,
+}
+
 /// Runs every controller until `stop` is done.
-pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
+pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Output = ()>) {
     use futures::FutureExt as _;
     let stop = stop.shared();
     let hosts = hosts::run(client.clone(), stop.clone());
-    futures::future::join(ipam::run(client, stop), hosts).await;
+    let vips = vips::run(client.clone(), settings.vips, settings.board, stop.clone());
+    futures::future::join3(ipam::run(client, stop), hosts, vips).await;
 }

@@ -33,6 +33,16 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
         &["nodenetworkconfigurationpolicies", "nodenetworkconfigurationenactments"],
         &[],
     ),
+    // Virtual addresses, and what people are told about pools.
+    ("", &["services", "services/status"], &["patch"]),
+    ("", &["namespaces"], &[]),
+    ("metallb.io", &["ipaddresspools", "l2advertisements"], &[]),
+    ("metallb.io", &["ipaddresspools/status"], &["patch"]),
+    (
+        "metallb.io",
+        &["configurationstates", "configurationstates/status"],
+        &["create", "patch"],
+    ),
     ("apps", &["statefulsets", "daemonsets"], &[]),
     ("", &["pods", "nodes"], &[]),
 ];

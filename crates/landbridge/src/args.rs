@@ -256,6 +256,11 @@ pub struct UpArgs {
     #[arg(long)]
     pub no_controllers: bool,
 
+    /// Give virtual addresses only to Services of this loadBalancerClass. Without it: only to those
+    /// that have none
+    #[arg(long, value_name = "CLASS")]
+    pub lb_class: Option<String>,
+
     /// The lab: a shape by name (`landbridge lab shapes`), a file with one, or `none`
     #[arg(long, env = "LANDBRIDGE_LAB", default_value = "default", value_name = "SHAPE|FILE")]
     pub lab: String,
@@ -496,6 +501,11 @@ pub struct OperatorArgs {
     /// Context of that file
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+
+    /// Give virtual addresses only to Services of this loadBalancerClass. Without it: only to those
+    /// that have none
+    #[arg(long, value_name = "CLASS")]
+    pub lb_class: Option<String>,
 }
 
 /// `landbridge status`

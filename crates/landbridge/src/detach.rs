@@ -81,6 +81,9 @@ fn spawn(args: &UpArgs, log_level: Option<LogLevel>, state: &StateDir) -> anyhow
     if let Some(port) = args.port {
         command.args(["--port", &port.to_string()]);
     }
+    if let Some(class) = &args.lb_class {
+        command.args(["--lb-class", class]);
+    }
     if args.no_controllers {
         command.arg("--no-controllers");
     }

@@ -13,13 +13,17 @@ mod lab;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use landbridge_apiserver::pki::{Pki, write_private};
-use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
-use landbridge_controllers::rights;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, PostParams};
+use landbridge_apiserver::{ApiServer, CustomKind, Figures, Identity, Options};
+use landbridge_controllers::metrics::Board;
+use landbridge_controllers::{Settings, rights, vips};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -168,13 +172,15 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     progress.step("certificates", state.pki().display().to_string());
 
     let shape = lab::shape(args)?;
-    let server = open(&state, &pki).await?;
+    let settings = settings(args);
+    let server = open(&state, &pki, &settings).await?;
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
 
     let kinds = custom_kinds()?;
     let count = kinds.len();
     server.install(kinds).await.context("cannot install the custom resource definitions")?;
+    ensure_namespace(&server, landbridge_vips::NAMESPACE).await?;
     progress.step("kinds", format!("{count} custom resource definitions"));
 
     let socket = connect::listen(&state.socket())
@@ -201,9 +207,10 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
             .await
             .context("cannot give the controllers their role")?;
         let client = server.client(Identity::new(rights::USER, &[]).authenticated());
-        tasks.spawn(landbridge_controllers::run(client.clone(), wait_for(stopped.clone())));
+        let until = wait_for(stopped.clone());
+        tasks.spawn(landbridge_controllers::run(client.clone(), settings, until));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), records of pods (IPPool)".to_owned());
+        progress.step("controllers", "addresses (IPSet), virtual addresses (Service), records of pods (IPPool)".to_owned());
     }
     let lab = match shape {
         None => None,
@@ -221,11 +228,27 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     Ok(Started { lab, server, tasks, stop, _running: running, _lock: lock })
 }
 
-async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
+/// What controllers are told.
+fn settings(args: &UpArgs) -> Settings {
+    Settings { vips: vips::Settings { class: args.lb_class.clone() }, ..Settings::default() }
+}
+
+/// What controllers post, for `/metrics`.
+#[derive(Debug)]
+struct Posted(Board);
+
+impl Figures for Posted {
+    fn text(&self) -> String {
+        self.0.text()
+    }
+}
+
+async fn open(state: &StateDir, pki: &Pki, settings: &Settings) -> anyhow::Result<ApiServer> {
     let options = Options {
         ca_pem: Some(pki.ca_pem().to_owned()),
         nodes: Some(agents::Agents::of(&state.lab())),
         node_objects: agents::node_objects(),
+        figures: Some(Arc::new(Posted(settings.board.clone()))),
         ..Options::new(state.store())
     };
     ApiServer::open(options)
@@ -243,6 +266,18 @@ fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
             Ok(CustomKind { crd, hooks })
         })
         .collect()
+}
+
+/// Pools of virtual addresses live in a namespace that MetalLB's manifests bring along elsewhere.
+async fn ensure_namespace(server: &ApiServer, name: &str) -> anyhow::Result<()> {
+    let namespaces: Api<Namespace> = Api::all(server.client(Identity::system("bootstrap")));
+    let mut namespace = Namespace::default();
+    namespace.metadata.name = Some(name.to_owned());
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot create the namespace {name}")),
+    }
 }
 
 fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::Result<RunInfo> {

@@ -55,11 +55,12 @@ static TOLD_BY_THE_KIND: [&Code; 3] = [&codes::REFUSED, &codes::ADVISED, &codes:
 /// ```
 pub fn hooks(group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
     let own = landbridge_api::hooks(group, kind);
+    // The rules of OpenStack's kinds are about spelling only, those of MetalLB about its own kinds.
+    let judges = own.is_some() && !(openstack::is_group(group) && group != network::GROUP);
+    let own = own.or_else(|| landbridge_vips::hooks::hooks(group, kind));
     if !CONFIGURATION.contains(&(group, kind)) {
         return own;
     }
-    // The rules of OpenStack's kinds are about spelling only.
-    let judges = own.is_some() && !(openstack::is_group(group) && group != network::GROUP);
     Some(Arc::new(Across { own: own.unwrap_or_else(|| Arc::new(NoHooks)), judges }))
 }
 

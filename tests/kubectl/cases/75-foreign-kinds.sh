@@ -68,7 +68,8 @@ samples() {
     local shared=${LANDBRIDGE_SHARED:-$HERE/../../../shared}/samples file
     [ -d "$shared" ] || not_here "upstream's samples are not here ($shared)"
     k delete ipsets,netconfigs --all
-    kc create ns metallb-system
+    # The seed's files, deleted before, had the namespace among them.
+    kc create ns metallb-system --dry-run=client -o yaml | kc apply -f -
     for file in infra-operator/{netconfig,ipset,dnsmasq,dnsdata}.yaml octavia-operator/octavia{-nad,}.yaml \
         openstack-operator/network_isolation{,_2023,_ceph}.yaml; do
         lacks "re:[Ee]rror|unknown field" k apply -f "$shared/$file"
@@ -83,6 +84,5 @@ samples() {
         infra-operator/{dnsdata,dnsmasq,ipset,netconfig}.yaml; do
         k delete -f "$shared/$file"
     done
-    kc delete ns metallb-system
 }
 t "upstream's samples apply unchanged" samples

@@ -377,7 +377,49 @@ fn metallb() -> Vec<Served> {
                 [("spec", advertisement), ("status", object("Nothing is reported.", []))],
             ),
         ),
+        kind(
+            "ConfigurationState",
+            "configurationstates",
+            "configurationstate",
+            vec![
+                column("Result", "string", ".status.result"),
+                column("ErrorSummary", "string", ".status.errorSummary"),
+                column("Age", "date", ".metadata.creationTimestamp"),
+            ],
+            object(
+                "Whether the configuration makes sense to one component.",
+                [("spec", free("Nothing is asked.")), ("status", configuration_status())],
+            ),
+        ),
     ]
+}
+
+fn configuration_status() -> JSONSchemaProps {
+    let condition = required(
+        &["type", "status"],
+        object(
+            "One aspect.",
+            [
+                ("type", text("poolReconcilerValid or configReconcilerValid.")),
+                ("status", text("True, False or Unknown.")),
+                ("reason", text("One word.")),
+                ("message", text("What is wrong.")),
+                ("lastTransitionTime", time("When it was said.")),
+                ("observedGeneration", integer("Of what.")),
+            ],
+        ),
+    );
+    let mut conditions = list("The aspects.", condition);
+    conditions.x_kubernetes_list_type = Some("map".to_owned());
+    conditions.x_kubernetes_list_map_keys = Some(vec!["type".to_owned()]);
+    object(
+        "What was found.",
+        [
+            ("result", text("Valid, Invalid or Unknown.")),
+            ("errorSummary", text("What is wrong.")),
+            ("conditions", conditions),
+        ],
+    )
 }
 
 /// Sections of an OpenStackControlPlane, of both generations.

@@ -16,6 +16,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let pools: HashMap<&str, &Pool<'_>> =
         view.facts.pools.iter().map(|pool| (pool.name, pool)).collect();
     let known = !pools.is_empty() || view.options.complete;
+    let config = crate::vips::config(view.facts, view.sources);
     let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
     let mut unknown: BTreeMap<(usize, &str), Vec<Asking<'_>>> = BTreeMap::new();
     for exposure in &view.facts.exposures {
@@ -28,6 +29,8 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
             let key = (exposure.source, missing.value);
             unknown.entry(key).or_default().push((exposure, missing));
         }
+        found.extend(fits_together(view, exposure));
+        found.extend(not_for(view, exposure, config.as_ref()));
         for text in &exposure.wish.addresses {
             let Ok(address) = text.value.parse() else {
                 found.push(unreadable(exposure, text));
@@ -44,7 +47,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         found.push(no_pool(pool, &asking, &pools));
     }
     for (address, holders) in holders {
-        shared(address, &holders, found);
+        shared(view, address, &holders, found);
     }
     advertised(view, &pools, found);
 }
@@ -156,7 +159,7 @@ fn outside(
 }
 
 /// Services that ask for one address. The same service may be described by several objects.
-fn shared(address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
+fn shared(view: &View<'_, '_>, address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
     let mut seen = HashSet::new();
     let mut ports: HashMap<Port, &Holder<'_>> = HashMap::new();
     let mut first: Option<&Holder<'_>> = None;
@@ -183,6 +186,14 @@ fn shared(address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
         let (one, other) = (leader.exposure.wish.sharing_key, holder.exposure.wish.sharing_key);
         if one.is_none() || one != other {
             found.push(keys(address, leader, holder));
+            continue;
+        }
+        let backend = |holder: &Holder<'_>| {
+            let value = view.sources.list[holder.exposure.source].value;
+            if value["kind"] == "Service" { crate::vips::backend(&value["spec"]) } else { String::new() }
+        };
+        if backend(leader) != backend(holder) {
+            found.push(backends(address, leader, holder));
         }
     }
 }
@@ -218,6 +229,80 @@ fn keys(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>) -> Finding {
         .at(&b.mark(), key(b))
         .at(&a.mark(), key(a))
         .help("use one sharing key on all services of an address, or different addresses")
+}
+
+fn backends(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>) -> Finding {
+    let message = format!(
+        "services {} and {} share {address}, and their externalTrafficPolicy or, with Local, their selector differs",
+        a.name(),
+        b.name(),
+    );
+    Finding::new(&codes::BACKENDS, message)
+        .at(&b.mark(), format!("service {}", b.name()))
+        .at(&a.mark(), format!("service {}", a.name()))
+        .help("use the same policy and selector on all services of an address, or different addresses")
+}
+
+/// Addresses of one service: one of each family, of one pool.
+fn fits_together(view: &View<'_, '_>, exposure: &Exposure<'_>) -> Option<Finding> {
+    let wanted = &exposure.wish.addresses;
+    let addresses: Vec<IpAddr> = wanted.iter().filter_map(|text| text.value.parse().ok()).collect();
+    if addresses.len() < 2 || addresses.len() < wanted.len() {
+        return None;
+    }
+    let service = &exposure.service;
+    let list: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let list = list.join(" and ");
+    let pools_of = |address: IpAddr| -> Vec<&str> {
+        let pools = view.facts.pools.iter().filter(|pool| holds(pool, address));
+        pools.map(|pool| pool.name).collect()
+    };
+    let message = match addresses[..] {
+        [a, b] if a.is_ipv4() != b.is_ipv4() => {
+            let (of_a, of_b) = (pools_of(a), pools_of(b));
+            let apart = !of_a.is_empty() && !of_b.is_empty();
+            if !apart || of_a.iter().any(|pool| of_b.contains(pool)) {
+                return None;
+            }
+            format!("service {service} asks for {list}, which are of two pools: {} and {}", of_a[0], of_b[0])
+        }
+        [_, _] => format!("service {service} asks for {list}, which are of one family"),
+        _ => format!("service {service} asks for {} addresses: {list}", addresses.len()),
+    };
+    let mark = Mark::new(exposure.source, &wanted.first()?.place);
+    let finding = Finding::new(&codes::ODD_ADDRESSES, message).at(&mark, "asked for here");
+    Some(finding.help("ask for one address, or for one of each family from one pool"))
+}
+
+/// A pool that is meant for others.
+fn not_for(
+    view: &View<'_, '_>,
+    exposure: &Exposure<'_>,
+    config: Option<&landbridge_vips::Config>,
+) -> Option<Finding> {
+    let (config, wanted) = (config?, exposure.wish.pool.as_ref()?);
+    let pool = config.pool(wanted.value)?;
+    let value = view.sources.list[exposure.source].value;
+    // Labels of Services that an operator makes are not known; namespaces are, when they are written.
+    let allocation = pool.allocation.as_ref()?;
+    if exposure.namespace.is_empty()
+        || (value["kind"] != "Service" && !allocation.service_selectors.is_empty())
+        || config.is_for(wanted.value, &crate::vips::asked(exposure, value))
+    {
+        return None;
+    }
+    let message = format!(
+        "service {}/{} asks for pool {}, whose serviceAllocation leaves it out",
+        exposure.namespace, exposure.service, wanted.value
+    );
+    let source = view.facts.pools.iter().find(|pool| pool.name == wanted.value)?.source;
+    let place = landbridge_api::foreign::Place::new("spec.serviceAllocation");
+    Some(
+        Finding::new(&codes::NOT_FOR_SERVICE, message)
+            .at(&Mark::new(exposure.source, &wanted.place), "asked for here")
+            .at(&Mark::new(source, &place), "the pool is for these")
+            .help("add the namespace or the label to the pool, or ask for another pool"),
+    )
 }
 
 /// Pools that advertisements name, and pools that none announces.
