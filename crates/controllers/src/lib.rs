@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
+//! | [`memberkey`] | the key with which agents sign what they tell each other |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
 pub mod hosts;
 pub mod ipam;
+pub mod memberkey;
 pub mod mirror;
 pub mod rights;
 
@@ -23,5 +25,6 @@ pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
     use futures::FutureExt as _;
     let stop = stop.shared();
     let hosts = hosts::run(client.clone(), stop.clone());
-    futures::future::join(ipam::run(client, stop), hosts).await;
+    let key = memberkey::run(client.clone(), stop.clone());
+    futures::future::join3(ipam::run(client, stop), hosts, key).await;
 }
