@@ -145,10 +145,8 @@ fn ballot(nodes: &[&str], holder: Option<&str>, sticky: bool, spread: bool) -> B
 #[test]
 fn sticky_stays_as_long_as_it_can() {
     let address = ip("10.0.0.1");
-    let last = *order(address, &ballot(&["a", "b", "c"], None, false, false).candidates)
-        .last()
-        .unwrap();
-    let last = last.to_owned();
+    let anybody = ballot(&["a", "b", "c"], None, false, false).candidates;
+    let last = (*order(address, &anybody).last().unwrap()).to_owned();
     let elected = |ballot: Ballot| elect(&BTreeMap::from([(address, ballot)])).remove(&address);
     let stays = ballot(&["a", "b", "c"], Some(&last), true, false);
     assert_eq!(elected(stays.clone()), Some(last.clone()));

@@ -27,8 +27,8 @@ fn bodies() -> Vec<Body> {
     let seen = Seen { member: MemberId::of("worker-1"), life: 9, age: Duration::from_millis(35) };
     let stake = Stake { able: true, wants: false, holds: true };
     vec![
-        Body::Beat { phase: Phase::Ready, version: 4, seen: vec![seen; SEEN] },
-        Body::Beat { phase: Phase::Leaving, version: 0, seen: Vec::new() },
+        Body::Beat { phase: Phase::Ready, version: 4, echo: 9, seen: vec![seen; SEEN] },
+        Body::Beat { phase: Phase::Leaving, version: 0, echo: 0, seen: Vec::new() },
         Body::State {
             version: 5,
             part: 0,

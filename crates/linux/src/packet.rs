@@ -75,6 +75,9 @@ impl PacketSocket {
         socket.set_recv_buffer_size(BUFFER)?;
         socket.set_send_buffer_size(BUFFER)?;
         socket.bind(&link_address(link, frames.ether_type())?)?;
+        // Deprecated because a type may change its descriptor behind tokio's back; this one owns
+        // one descriptor from its first to its last moment.
+        #[expect(deprecated, reason = "the socket never changes its descriptor")]
         let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
         Ok(Self { socket })
     }

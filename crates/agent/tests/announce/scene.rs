@@ -95,8 +95,11 @@ impl Scene {
                 tokio::spawn(async move {
                     loop {
                         match socket.receive().await {
-                            Ok(frame) if tell.send((vlan, frame)).is_err() => return,
-                            Ok(_) => {}
+                            Ok(frame) => {
+                                if tell.send((vlan, frame)).is_err() {
+                                    return;
+                                }
+                            }
                             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
                         }
                     }

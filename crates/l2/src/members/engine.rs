@@ -7,7 +7,7 @@
 //! - an agent that was itself stopped accuses nobody, and is silent until it has read again what is its own;
 //! - two that hold one address stop doing so with the first message between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -38,11 +38,15 @@ const REREAD: Duration = Duration::from_secs(5);
 const LISTEN: Duration = Duration::from_millis(120);
 /// A member is asked for its stakes again after this.
 const ASK_AGAIN: Duration = Duration::from_millis(40);
+/// A member that does not hear us yet is answered again after this.
+const ANSWER_AGAIN: Duration = Duration::from_millis(10);
 /// An address that somebody unknown announces is left alone for this long, where we may be the
 /// ones who are cut off.
 const CONTESTED: Duration = Duration::from_secs(30);
 /// An address that somebody unknown announces is announced again by us at most this often.
 const DEFEND: Duration = Duration::from_secs(1);
+/// A beat that knows of nothing we said since then is a recording, or of one who does not hear us.
+const FRESH: Duration = Duration::from_secs(1);
 /// So many members are followed.
 const MEMBERS: usize = 1024;
 
@@ -133,6 +137,8 @@ pub struct Engine {
     last_tick: Moment,
     next_beat: Moment,
     turn: usize,
+    /// When we sent messages from which number on.
+    sent: VecDeque<(u64, Moment)>,
     outputs: Vec<Output>,
 }
 
@@ -166,6 +172,7 @@ impl Engine {
             last_tick: now,
             next_beat: now,
             turn: 0,
+            sent: VecDeque::new(),
             outputs: Vec::new(),
         }
     }
@@ -193,6 +200,29 @@ impl Engine {
     /// Where this agent stands.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Where it stands, in one line.
+    pub fn describe(&self) -> String {
+        let (alive, known) = self.count();
+        let stakes = |peer: &Peer| {
+            format!("{:?}{}", peer.phase, if peer.is_current() { "" } else { ", not current" })
+        };
+        let peers: Vec<String> = self
+            .peers
+            .iter()
+            .map(|(name, peer)| {
+                let lives = if self.live.contains(name) { "lives" } else { "is dead" };
+                format!("{name} {lives} ({})", stakes(peer))
+            })
+            .collect();
+        format!(
+            "{:?}, {alive} of {known}, holds {:?}, wants {:?}; {}",
+            self.phase,
+            self.held,
+            self.wanted,
+            peers.join(", ")
+        )
     }
 
     /// Who announces an address, as far as is known.
@@ -333,26 +363,29 @@ impl Engine {
             peer.reborn();
             self.changed = true;
         }
-        peer.hear(now);
+        let before = (peer.phase, peer.hears_us, peer.is_current());
         match message.body {
-            Body::Beat { phase, version, seen } => {
+            Body::Beat { phase, version, echo, seen } => {
                 let us = seen.iter().find(|seen| seen.member == own && seen.life == life);
-                peer.hears_us = us.is_some_and(|us| us.age < peer.patience(now));
-                if us.is_some() {
-                    peer.proven = Some(message.life);
-                }
-                if peer.phase != phase {
-                    peer.phase = phase;
-                    self.changed = true;
-                }
+                // Said after we had sent what it knows of; so it is not older than that.
+                let after = self.sent.iter().rev().find(|(first, _)| *first <= echo);
+                let fresh = after.is_some_and(|(_, at)| now.saturating_sub(*at) < FRESH);
+                let Some(us) = us.filter(|_| fresh) else {
+                    // It may just not have heard us yet. Not at every such beat: two would go on for ever.
+                    let lately = |at: Moment| now.saturating_sub(at) < ANSWER_AGAIN;
+                    if !peer.answered.is_some_and(lately) {
+                        peer.answered = Some(now);
+                        self.answer(now, &message.sender);
+                    }
+                    return Ok(());
+                };
+                peer.hear(now);
+                peer.hears_us = us.age < peer.patience(now);
+                peer.proven = Some(message.life);
+                peer.phase = phase;
                 peer.told = Some(version);
-                let proven = peer.proven == Some(message.life);
-                if proven {
-                    self.hearsay(now, &seen);
-                }
-                if message.life != former || !proven {
-                    self.answer(now, &message.sender);
-                }
+                self.changed |= before != (peer.phase, peer.hears_us, peer.is_current());
+                self.hearsay(now, &seen);
             }
             Body::State { version, part, parts, stakes } => {
                 if peer.stakes.take(version, part, parts, stakes) {
@@ -591,6 +624,10 @@ impl Engine {
     }
 
     fn beat(&mut self, now: Moment) {
+        self.sent.push_back((self.number + 1, now));
+        while self.sent.front().is_some_and(|(_, at)| now.saturating_sub(*at) > FRESH * 2) {
+            self.sent.pop_front();
+        }
         let many = self.roster.len() > MANY;
         self.next_beat = now + if many { BEAT_OF_MANY } else { BEAT };
         let names: Vec<String> = self.roster.keys().cloned().collect();
@@ -603,11 +640,10 @@ impl Engine {
     /// One beat for one member: how we see it, and how we see the others.
     fn answer(&mut self, now: Moment, to: &str) {
         let seen = |peer: &Peer| {
-            peer.heard.map(|heard| Seen {
-                member: peer.id,
-                life: peer.window.life(),
-                age: now.saturating_sub(heard),
-            })
+            // Who was heard and has not shown yet that it hears us is answered all the same.
+            let age = peer.heard.map_or(Duration::MAX, |heard| now.saturating_sub(heard));
+            let life = peer.window.life();
+            (life != 0).then_some(Seen { member: peer.id, life, age })
         };
         let mut list: Vec<Seen> = self.peers.get(to).and_then(seen).into_iter().collect();
         let others = self.peers.iter().filter(|(name, _)| *name != to);
@@ -616,7 +652,8 @@ impl Engine {
         let others: Vec<Seen> = others.filter_map(|(_, peer)| seen(peer)).collect();
         let turned = others.iter().skip(skip).chain(others.iter().take(skip));
         list.extend(turned.take(SEEN - 1).copied());
-        let body = Body::Beat { phase: self.phase, version: self.version, seen: list };
+        let echo = self.peers.get(to).map_or(0, |peer| peer.window.highest());
+        let body = Body::Beat { phase: self.phase, version: self.version, echo, seen: list };
         self.send(to, body);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  "LBm1" kind u8 · life u64 · number u64 · sender (u8 length, name) · body · HMAC-SHA-256 (32)
-//!  beat   phase u8 · version u32 · count u8 · count × (member u64 · life u64 · age u16)
+//!  beat   phase u8 · version u32 · echo u64 · count u8 · count × (member u64 · life u64 · age u16)
 //!  state  version u32 · part u8 · parts u8 · count u16 · count × (flags u8 · 4 or 16 octets)
 //!  ask    version u32
 //! ```
@@ -82,6 +82,9 @@ pub enum Body {
         phase: Phase,
         /// Which version of its stakes is the newest.
         version: u32,
+        /// The last message it heard of who is addressed: so that one knows how old this can be at
+        /// most, without comparing clocks.
+        echo: u64,
         /// Whom it sees. Who is addressed comes first.
         seen: Vec<Seen>,
     },
@@ -143,13 +146,14 @@ impl Message {
         bytes.push(u8::try_from(name.len()).ok()?);
         bytes.extend(name);
         match &self.body {
-            Body::Beat { phase, version, seen } => {
+            Body::Beat { phase, version, echo, seen } => {
                 bytes.push(match phase {
                     Phase::Joining => 0,
                     Phase::Ready => 1,
                     Phase::Leaving => 2,
                 });
                 bytes.extend(version.to_be_bytes());
+                bytes.extend(echo.to_be_bytes());
                 bytes.push(u8::try_from(seen.len()).ok()?);
                 for seen in seen {
                     bytes.extend(seen.member.0.to_be_bytes());
@@ -279,7 +283,7 @@ fn read_beat(reader: &mut Reader<'_>) -> Option<Body> {
         2 => Phase::Leaving,
         _ => return None,
     };
-    let version = reader.u32()?;
+    let (version, echo) = (reader.u32()?, reader.u64()?);
     let count = usize::from(reader.byte()?);
     let mut seen = Vec::with_capacity(count.min(SEEN));
     for _ in 0..count {
@@ -287,7 +291,7 @@ fn read_beat(reader: &mut Reader<'_>) -> Option<Body> {
         let life = reader.u64()?;
         seen.push(Seen { member, life, age: AGE * u32::from(reader.u16()?) });
     }
-    Some(Body::Beat { phase, version, seen })
+    Some(Body::Beat { phase, version, echo, seen })
 }
 
 fn read_state(reader: &mut Reader<'_>) -> Option<Body> {

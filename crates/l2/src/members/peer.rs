@@ -38,6 +38,8 @@ pub struct Peer {
     pub stakes: Stakes,
     /// When it was last asked for them.
     pub asked: Option<Moment>,
+    /// When it was last answered out of turn.
+    pub answered: Option<Moment>,
     /// The longest silence lately, and when that was.
     silence: (Duration, Moment),
 }
@@ -96,6 +98,7 @@ impl Peer {
             told: None,
             stakes: Stakes::default(),
             asked: None,
+            answered: None,
             silence: (Duration::ZERO, Duration::ZERO),
         }
     }

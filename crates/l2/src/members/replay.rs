@@ -39,6 +39,11 @@ impl Window {
         true
     }
 
+    /// The latest message that was heard.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
     /// The life of the sender that is known.
     pub fn life(&self) -> u64 {
         self.life

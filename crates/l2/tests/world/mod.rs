@@ -87,7 +87,7 @@ pub struct World {
     /// Ways that are cut: from, to.
     cut: BTreeSet<(usize, usize)>,
     keys: Vec<IpAddr>,
-    recorded: Vec<Vec<u8>>,
+    recorded: Vec<(Moment, Vec<u8>)>,
     moves: u64,
     /// Since when nobody announces an address.
     silent_since: BTreeMap<IpAddr, Moment>,
@@ -155,6 +155,7 @@ impl World {
         self.kill(node);
         let now = self.now;
         let life = u64::try_from(now.as_millis()).unwrap() << 16 | self.chance.below(1 << 16);
+        let life = life.max(self.nodes[node].life + 1);
         let settings = Settings { name: name(node), life };
         let mut engine = Engine::new(settings, now);
         engine.set_keys(Keys::new(&SECRET, &[]).unwrap());
@@ -254,19 +255,17 @@ impl World {
     /// Everything is as it should be: nodes run, hear each other, and can announce.
     pub fn repair(&mut self) {
         self.heal();
+        while (0..self.nodes.len()).any(|node| self.frozen(node)) {
+            self.run(Duration::from_millis(10));
+        }
         for node in 0..self.nodes.len() {
             let now = self.now;
             self.nodes[node].able = true;
             self.nodes[node].connected = true;
-            if self.nodes[node].frozen_until.is_some() {
-                self.thaw(node);
-            }
             let units = self.units(node);
             match &mut self.nodes[node].engine {
                 None => self.restart(node),
                 Some(engine) => {
-                    // A process that was stopped notices with its next look at the clock.
-                    engine.tick(now);
                     engine.set_connected(now, true);
                     engine.set_units(now, units);
                     self.carry_out(node);
@@ -372,8 +371,8 @@ impl World {
     }
 
     fn carry_out(&mut self, node: usize) {
-        let Some(engine) = &mut self.nodes[node].engine else { return };
         let life = self.nodes[node].life;
+        let Some(engine) = &mut self.nodes[node].engine else { return };
         for output in engine.outputs() {
             match output {
                 Output::Announce(key) => {
@@ -399,14 +398,16 @@ impl World {
 
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
         assert!(bytes.len() <= 1400);
-        if self.chance.below(1000) < self.network.replayed && !self.recorded.is_empty() {
-            let old = usize::try_from(self.chance.below(self.recorded.len() as u64)).unwrap();
-            let bytes = self.recorded[old].clone();
+        // What comes at once is only late. What comes again, or comes when it is long over, is a replay.
+        let old = self.recorded.partition_point(|(at, _)| *at + Duration::from_secs(1) < self.now);
+        if self.chance.below(1000) < self.network.replayed && old > 0 {
+            let old = usize::try_from(self.chance.below(old as u64)).unwrap();
+            let bytes = self.recorded[old].1.clone();
             let victim = usize::try_from(self.chance.below(self.nodes.len() as u64)).unwrap();
             self.at(self.now, Event::Deliver { to: victim, bytes });
         }
         if self.recorded.len() < 500 || self.chance.below(50) == 0 {
-            self.recorded.push(bytes.clone());
+            self.recorded.push((self.now, bytes.clone()));
         }
         if self.cut.contains(&(from, to)) || self.chance.below(1000) < self.network.lost {
             return;
@@ -456,7 +457,7 @@ impl World {
 
     pub fn expect_one_each(&self, when: &str) {
         for (key, nodes) in self.announcers() {
-            assert_eq!(nodes.len(), 1, "{when}: {key} is announced by {nodes:?}");
+            assert_eq!(nodes.len(), 1, "{when}: {key} is announced by {nodes:?}\n{}", self.describe());
         }
     }
 
@@ -466,12 +467,27 @@ impl World {
         }
     }
 
+    /// For who has to find out why.
+    fn describe(&self) -> String {
+        let of = |(number, node): (usize, &Node)| match &node.engine {
+            None => format!("{number}: does not run\n"),
+            Some(engine) => format!("{number}: {}\n", engine.describe()),
+        };
+        self.nodes.iter().enumerate().map(of).collect()
+    }
+
     pub fn dead(&self, node: usize) -> &BTreeSet<String> {
         &self.nodes[node].dead
     }
 
     pub fn moves(&self) -> u64 {
         self.moves
+    }
+
+    /// Silence before now is not counted.
+    pub fn forget_silence(&mut self) {
+        self.silent_since.clear();
+        self.longest_silence = Duration::ZERO;
     }
 
     pub fn longest_silence(&self) -> Duration {

@@ -143,7 +143,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub async fn run(self) -> Ended {
+    pub async fn run(mut self) -> Ended {
         let mut failed = false;
         let mut configured = None;
         if let Some(trouble) = &self.configure {
@@ -155,8 +155,12 @@ impl Job {
                 }
             }
         }
-        let writes = self.writes.iter().map(|write| timed(self.write(write)));
-        let mut outcomes = futures::stream::iter(writes).buffer_unordered(AT_ONCE);
+        let writes = std::mem::take(&mut self.writes);
+        let sayings = std::mem::take(&mut self.sayings);
+        let job = &self;
+        let mut outcomes = futures::stream::iter(writes)
+            .map(|write| async move { timed(job.write(&write)).await })
+            .buffer_unordered(AT_ONCE);
         let mut reason = None;
         while let Some(outcome) = outcomes.next().await {
             reason = outcome.err().or(reason);
@@ -166,19 +170,21 @@ impl Job {
             tracing::warn!(why, "cannot write a ServiceL2Status; will be tried again");
         }
         let events = Events::new(self.client.clone(), MANAGER, &self.node);
-        let said = self.sayings.iter().map(|(saying, uid)| {
-            let about = ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("Service".to_owned()),
-                namespace: Some(saying.service.0.clone()),
-                name: Some(saying.service.1.clone()),
-                uid: Some(uid.clone()),
-                ..ObjectReference::default()
-            };
-            let note = saying.note.clone();
-            events.say(Said { about, warning: saying.warning, reason: saying.reason, note })
-        });
-        futures::stream::iter(said).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
+        let events = &events;
+        futures::stream::iter(sayings)
+            .for_each_concurrent(AT_ONCE, |(saying, uid)| async move {
+                let Saying { service: (namespace, name), warning, reason, note } = saying;
+                let about = ObjectReference {
+                    api_version: Some("v1".to_owned()),
+                    kind: Some("Service".to_owned()),
+                    namespace: Some(namespace),
+                    name: Some(name),
+                    uid: Some(uid),
+                    ..ObjectReference::default()
+                };
+                events.say(Said { about, warning, reason, note }).await;
+            })
+            .await;
         Ended { failed, configured }
     }
 

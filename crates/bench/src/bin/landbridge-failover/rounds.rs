@@ -167,10 +167,8 @@ pub async fn run(arguments: &RunArguments) -> Result<bool> {
 }
 
 async fn play(arguments: &RunArguments, lab: &Lab) -> Result<bool> {
-    let config = kube::Config::from_custom_kubeconfig(
-        Kubeconfig::read_from(lab.state.join("kubeconfig"))?,
-        &KubeConfigOptions::default(),
-    );
+    let (file, options) = (lab.state.join("kubeconfig"), KubeConfigOptions::default());
+    let config = kube::Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options);
     let client = Client::try_from(config.await?)?;
     let deadline = Instant::now() + PATIENCE;
     while !NODES.iter().all(|node| matches!(lab.agent(node), Ok(Some(_)))) {
