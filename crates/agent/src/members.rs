@@ -85,8 +85,12 @@ pub fn new_life(directory: &Path, wall_millis: u64, chance: u16) -> io::Result<u
     };
     let life = (wall_millis << 16 | u64::from(chance)).max(last + 1);
     let new = directory.join("members.life.new");
-    let mut file =
-        std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&new)?;
     writeln!(file, "{life}")?;
     file.sync_all()?;
     std::fs::rename(new, path)?;

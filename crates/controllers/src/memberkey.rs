@@ -91,7 +91,12 @@ fn secret(mut meta: ObjectMeta, data: BTreeMap<String, ByteString>, now: Timesta
     meta.name = Some(SECRET.to_owned());
     meta.namespace = Some(NAMESPACE.to_owned());
     meta.annotations.get_or_insert_default().insert(STEPPED.to_owned(), now.to_string());
-    Secret { metadata: meta, data: Some(data), type_: Some("Opaque".to_owned()), ..Secret::default() }
+    Secret {
+        metadata: meta,
+        data: Some(data),
+        type_: Some("Opaque".to_owned()),
+        ..Secret::default()
+    }
 }
 
 /// Keeps the key until `stop` is done.

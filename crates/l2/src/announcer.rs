@@ -115,10 +115,25 @@ impl Announcer {
 
     /// Holds an address from now on, or on other interfaces than before.
     pub fn hold(&mut self, now: Moment, ip: IpAddr, wheres: Where) -> Vec<Output> {
-        if self.held.get(&ip).is_some_and(|held| held.wheres == wheres) {
+        self.hold_all(now, [(ip, wheres)])
+    }
+
+    /// Holds several addresses, as one would be held.
+    pub fn hold_all(
+        &mut self,
+        now: Moment,
+        addresses: impl IntoIterator<Item = (IpAddr, Where)>,
+    ) -> Vec<Output> {
+        let mut new = false;
+        for (ip, wheres) in addresses {
+            if self.held.get(&ip).is_none_or(|held| held.wheres != wheres) {
+                self.held.insert(ip, Held { wheres, next: now, until: now + ROUNDS });
+                new = true;
+            }
+        }
+        if !new {
             return Vec::new();
         }
-        self.held.insert(ip, Held { wheres, next: now, until: now + ROUNDS });
         let mut outputs = self.groups();
         outputs.extend(self.tick(now));
         outputs
@@ -134,7 +149,8 @@ impl Announcer {
     /// Falls silent about an address. No frame says so: who holds it next says where it is.
     pub fn release(&mut self, ip: IpAddr) -> Vec<Output> {
         self.held.remove(&ip);
-        self.groups()
+        // Only IPv6 has groups.
+        if ip.is_ipv6() { self.groups() } else { Vec::new() }
     }
 
     /// The addresses that are held.

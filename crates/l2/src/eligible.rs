@@ -109,7 +109,8 @@ pub fn candidates(
         .filter(|(_, node)| !node.network_unavailable && !node.excluded)
         .filter(|(name, _)| !service.local || hosts(name))
         .filter_map(|(name, _)| {
-            let mut included = matching().filter(|advertisement| advertisement.nodes.contains(name));
+            let mut included =
+                matching().filter(|advertisement| advertisement.nodes.contains(name));
             let first = included.next()?;
             let weight = |advertisement: &Advertisement| {
                 advertisement.weights.get(name).copied().unwrap_or_default()

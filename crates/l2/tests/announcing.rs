@@ -59,7 +59,9 @@ fn frames(outputs: &[Output]) -> Vec<(u32, &[u8])> {
 #[test]
 fn only_what_is_held_and_only_where() {
     let mut announcer = announcer();
-    let ask = |announcer: &mut Announcer, interface: u32, arp: Arp| announcer.receive(interface, &arp.write());
+    let ask = |announcer: &mut Announcer, interface: u32, arp: Arp| {
+        announcer.receive(interface, &arp.write())
+    };
     assert_eq!(ask(&mut announcer, 2, request(VIP)), [], "not held yet");
     announcer.hold(NOW, VIP.into(), named("enp6s0.20"));
     let answered = ask(&mut announcer, 2, request(VIP));
@@ -140,7 +142,8 @@ fn ipv6_is_asked_for_in_a_group() {
     assert_eq!(outputs[0], Output::Join { interface: 2, group });
     let told = Advertisement::read(frames(&outputs)[0].1).unwrap();
     assert!(told.overrides && !told.solicited);
-    let asked = Solicitation { source: "fe80::64".parse().unwrap(), source_mac: Some(ASKER), target: vip };
+    let asked =
+        Solicitation { source: "fe80::64".parse().unwrap(), source_mac: Some(ASKER), target: vip };
     let answer = announcer.receive(2, &asked.write(ASKER));
     let told = Advertisement::read(frames(&answer)[0].1).unwrap();
     assert!(told.solicited && !told.overrides);

@@ -88,7 +88,8 @@ fn many_stakes_come_in_parts_that_fit() {
     let stake = Stake { able: true, ..Stake::default() };
     let v4 = |n: u32| IpAddr::from(n.to_be_bytes());
     let v6 = |n: u32| IpAddr::from(u128::from(n).to_be_bytes());
-    let many: Vec<_> = (0..1000).map(|n| (v4(n), stake)).chain((0..1000).map(|n| (v6(n), stake))).collect();
+    let many: Vec<_> =
+        (0..1000).map(|n| (v4(n), stake)).chain((0..1000).map(|n| (v6(n), stake))).collect();
     let split = parts(&many);
     assert!(split.len() > 20);
     let count = u8::try_from(split.len()).unwrap();

@@ -14,7 +14,10 @@ const ASKER: Mac = Mac([2, 0, 0, 0, 0, 0x64]);
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits.chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
+    digits
+        .chunks(2)
+        .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+        .collect()
 }
 
 /// A request as Linux sends it, and the answer as MetalLB gives it.

@@ -412,7 +412,12 @@ mod tests {
             let excluded = excluded(Some(text)).unwrap();
             assert!(excluded.matches("enp7s0") && !excluded.matches("docker0"), "{text}");
         }
-        for wrong in ["", "announced: []", "announcedInterfacesToExclude: x", "announcedInterfacesToExclude: [\"(\"]"] {
+        for wrong in [
+            "",
+            "announced: []",
+            "announcedInterfacesToExclude: x",
+            "announcedInterfacesToExclude: [\"(\"]",
+        ] {
             assert!(excluded(Some(wrong)).unwrap_err().starts_with("metallb-excludel2"), "{wrong}");
         }
     }

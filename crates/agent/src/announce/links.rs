@@ -17,7 +17,32 @@ pub struct Links {
     addresses: Vec<Address>,
 }
 
+/// What of the interfaces matters for announcing, to tell whether it has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matters {
+    able: BTreeMap<u32, (String, Ability)>,
+    /// Those that are not left out by name, and whether they have a carrier.
+    carriers: BTreeMap<String, (bool, bool)>,
+    networks: Vec<(u32, ipnet::IpNet)>,
+}
+
 impl Links {
+    /// What matters of them.
+    pub fn what_matters(&self, excluded: &Excluded) -> Matters {
+        let counted = |link: &&Link| !excluded.matches(link.name.as_str());
+        let links = self.links.values().filter(counted);
+        let carrier = |link: &Link| (link.name.to_string(), (link.up, link.carrier));
+        let networks = self
+            .addresses
+            .iter()
+            .filter(|address| self.links.get(&address.link.0).is_some_and(|link| counted(&link)));
+        Matters {
+            able: self.able(excluded),
+            carriers: links.map(carrier).collect(),
+            networks: networks.map(|address| (address.link.0, address.net)).collect(),
+        }
+    }
+
     /// As they are now.
     pub fn new(links: Vec<Link>, addresses: Vec<Address>) -> Self {
         Self { links: links.into_iter().map(|link| (link.index.0, link)).collect(), addresses }

@@ -11,9 +11,7 @@ use landbridge_l2::eligible::{self, Advertisement, Refusal, Service};
 use landbridge_l2::interfaces::Where;
 use landbridge_l2::members::Contact;
 
-use super::seen::{
-    SeenAdvertisement, SeenNode, SeenPool, SeenService, SeenSlice, Wishes, selects,
-};
+use super::seen::{SeenAdvertisement, SeenNode, SeenPool, SeenService, SeenSlice, Wishes, selects};
 
 /// Namespace and name.
 pub type Name = (String, String);

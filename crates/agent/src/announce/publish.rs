@@ -57,10 +57,7 @@ pub enum Write {
 }
 
 /// Services that are announced from here, each with the interfaces it is limited to.
-pub fn announced(
-    plan: &Plan,
-    held: &BTreeMap<IpAddr, bool>,
-) -> BTreeMap<Name, BTreeSet<String>> {
+pub fn announced(plan: &Plan, held: &BTreeMap<IpAddr, bool>) -> BTreeMap<Name, BTreeSet<String>> {
     let works = held.iter().filter(|(_, works)| **works).map(|(key, _)| key);
     let units = works.filter_map(|key| plan.units.get(key));
     let names = |wheres: &Option<Where>| match wheres {

@@ -24,7 +24,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::links::Links;
+use super::links::{Links, Matters};
 use super::plan::Plan;
 use crate::members::Dead;
 
@@ -167,6 +167,8 @@ struct Running {
     excluded: Excluded,
     net: Handle,
     links: Links,
+    /// What mattered of them when last looked at.
+    matters: Option<Matters>,
     /// Addresses announced for each unit held.
     holding: BTreeMap<IpAddr, BTreeSet<IpAddr>>,
     listeners: BTreeMap<(u32, bool), Listener>,
@@ -212,6 +214,7 @@ impl Running {
             excluded: usual,
             net,
             links: Links::default(),
+            matters: None,
             holding: BTreeMap::new(),
             listeners: BTreeMap::new(),
             frames,
@@ -297,7 +300,7 @@ impl Running {
                 }
                 Happened::Scan => {
                     self.list();
-                    self.look(now);
+                    self.look_again(now);
                     self.forget(now);
                 }
                 Happened::Figures => self.tell_figures(),
@@ -314,7 +317,7 @@ impl Running {
                 let roster = plan.roster.clone();
                 self.plan = *plan;
                 self.engine.set_roster(now, roster);
-                self.look(now);
+                self.look_again(now);
                 self.follow(now);
             }
             Command::Keys(keys) => self.engine.set_keys(keys),
@@ -336,8 +339,17 @@ impl Running {
         }
     }
 
-    /// Makes of the interfaces what they mean for the plan.
+    /// Makes of the interfaces what they mean for the plan, where they have changed. Pods come and go
+    /// with interfaces that mean nothing here.
     fn look(&mut self, now: Moment) {
+        let matters = self.links.what_matters(&self.excluded);
+        if self.matters.as_ref() != Some(&matters) {
+            self.matters = Some(matters);
+            self.look_again(now);
+        }
+    }
+
+    fn look_again(&mut self, now: Moment) {
         let able = self.links.able(&self.excluded);
         let units = self.plan.units.iter().map(|(key, planned)| {
             let unit = Unit {
@@ -354,8 +366,7 @@ impl Running {
             let mut all = self.plan.units.values().flat_map(|unit| unit.addresses.values());
             all.any(|wheres| wheres.as_ref().is_some_and(|wheres| wheres.includes(name)))
         };
-        let able: BTreeMap<_, _> =
-            able.into_iter().filter(|(_, (name, _))| wanted(name)).collect();
+        let able: BTreeMap<_, _> = able.into_iter().filter(|(_, (name, _))| wanted(name)).collect();
         let mut open = BTreeSet::new();
         for (index, (_, ability)) in &able {
             open.extend(ability.arp.then_some((*index, true)));
@@ -409,17 +420,17 @@ impl Running {
 
     /// Does what the engine wants, in its order.
     fn carry_out(&mut self, now: Moment) {
-        let outputs = self.engine.outputs();
-        let quiet = outputs.is_empty();
-        for output in outputs {
+        let (mut taken, mut changed) = (false, false);
+        for output in self.engine.outputs() {
             match output {
                 Output::Announce(key) => {
                     tracing::info!(address = %key, "announcing");
                     self.holding.entry(key).or_default();
-                    self.follow(now);
+                    (taken, changed) = (true, true);
                 }
                 Output::Withdraw(key) => {
                     tracing::info!(address = %key, "no longer announcing");
+                    changed = true;
                     for ip in self.holding.remove(&key).unwrap_or_default() {
                         let outputs = self.announcer.release(ip);
                         self.say(now, outputs);
@@ -437,6 +448,7 @@ impl Running {
                         tracing::warn!(nodes = ?dead, "agents of other nodes are dead");
                     }
                     self.dead.send_replace(Arc::new(dead));
+                    changed = true;
                 }
                 Output::Reread => {
                     tracing::warn!("this agent was stopped; silent until the API was read again");
@@ -445,7 +457,10 @@ impl Running {
                 }
             }
         }
-        if !quiet {
+        if taken {
+            self.follow(now);
+        }
+        if changed {
             self.tell_held();
         }
     }
@@ -462,7 +477,7 @@ impl Running {
 
     /// Announces what the units held consist of now.
     fn follow(&mut self, now: Moment) {
-        let mut said = Vec::new();
+        let (mut said, mut held) = (Vec::new(), Vec::new());
         for (key, announced) in &mut self.holding {
             let planned = self.plan.units.get(key);
             let mut wanted = BTreeMap::new();
@@ -475,10 +490,9 @@ impl Running {
                 said.extend(self.announcer.release(*gone));
             }
             *announced = wanted.keys().copied().collect();
-            for (ip, wheres) in wanted {
-                said.extend(self.announcer.hold(now, ip, wheres));
-            }
+            held.extend(wanted);
         }
+        said.extend(self.announcer.hold_all(now, held));
         self.say(now, said);
     }
 
@@ -542,7 +556,8 @@ impl Running {
         let has = |key: &IpAddr| {
             let Some(unit) = self.plan.units.get(key) else { return false };
             unit.addresses.iter().any(|(ip, wheres)| {
-                let wheres = wheres.as_ref().map(|it| self.links.wheres(*ip, it, unit.wishes.subnets));
+                let wheres =
+                    wheres.as_ref().map(|it| self.links.wheres(*ip, it, unit.wishes.subnets));
                 wheres.is_some_and(|wheres| self.announcer.has_interface(&wheres, *ip))
             })
         };

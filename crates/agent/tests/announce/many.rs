@@ -31,7 +31,9 @@ async fn a_thousand_addresses() {
     while said.len() < MANY as usize {
         let frame = tokio::time::timeout(Duration::from_secs(20), scene.heard.recv()).await;
         let (_, frame) = frame.expect("all are said").unwrap();
-        said.extend(Arp::read(&frame).filter(|arp| arp.sender_ip == arp.target_ip).map(|arp| arp.sender_ip));
+        said.extend(
+            Arp::read(&frame).filter(|arp| arp.sender_ip == arp.target_ip).map(|arp| arp.sender_ip),
+        );
     }
     let all_said = began.elapsed();
     let own = scene.client_mac(0);

@@ -63,7 +63,9 @@ fn node(number: u8, ready: &str) -> SeenNode {
 }
 
 fn advertisement(spec: Value) -> Result<SeenAdvertisement, String> {
-    SeenAdvertisement::of(&read::<L2Advertisement>(json!({"metadata": {"name": "l2"}, "spec": spec})))
+    SeenAdvertisement::of(&read::<L2Advertisement>(
+        json!({"metadata": {"name": "l2"}, "spec": spec}),
+    ))
 }
 
 /// The seed's pool and advertisement on three nodes, with Services to be added.
@@ -72,7 +74,10 @@ fn world() -> World {
     let names = ["a", "b", "c"];
     World {
         nodes: names.iter().zip(20..).map(|(n, i)| ((*n).to_owned(), node(i, "True"))).collect(),
-        pools: BTreeMap::from([("internalapi".to_owned(), SeenPool::of(&read::<IPAddressPool>(pool)))]),
+        pools: BTreeMap::from([(
+            "internalapi".to_owned(),
+            SeenPool::of(&read::<IPAddressPool>(pool)),
+        )]),
         advertisements: BTreeMap::from([(
             "l2".to_owned(),
             advertisement(json!({"ipAddressPools": ["internalapi"], "interfaces": ["enp6s0.20"]})),
@@ -141,7 +146,12 @@ fn what_shares_an_address_has_one_node() {
     world.slices.insert(key("two"), slice("two", &["c"]));
     assert_eq!(candidates(&plan(&world, "a"), "172.17.0.80"), ["a", "b", "c"]);
     // Joined by a third through the other family.
-    add(&mut world, "three", service(json!({}), &["172.17.0.85", "fd00:17::85"], json!({})), &["a"]);
+    add(
+        &mut world,
+        "three",
+        service(json!({}), &["172.17.0.85", "fd00:17::85"], json!({})),
+        &["a"],
+    );
     add(&mut world, "four", service(shared, &["fd00:17::85"], json!({})), &["a"]);
     let joined = plan(&world, "a");
     assert_eq!(joined.units.len(), 2);
@@ -152,7 +162,8 @@ fn what_shares_an_address_has_one_node() {
 #[test]
 fn selectors_weights_and_wishes() {
     let mut world = world();
-    let annotations = json!({"landbridge.dev/sticky-announcer": "true", "landbridge.dev/subnet-aware": "yes"});
+    let annotations =
+        json!({"landbridge.dev/sticky-announcer": "true", "landbridge.dev/subnet-aware": "yes"});
     add(&mut world, "one", service(annotations, &["172.17.0.80"], json!({})), &["a"]);
     world.advertisements = BTreeMap::from([
         (
@@ -162,7 +173,10 @@ fn selectors_weights_and_wishes() {
                 "preferredNodeSelectors": [{"weight": 7, "preference": {"matchLabels": {"number": "22"}}}],
             })),
         ),
-        ("y".to_owned(), advertisement(json!({"serviceSelectors": [{"matchLabels": {"no": "body"}}]}))),
+        (
+            "y".to_owned(),
+            advertisement(json!({"serviceSelectors": [{"matchLabels": {"no": "body"}}]})),
+        ),
         ("z".to_owned(), advertisement(json!({"ipAddressPools": ["other"]}))),
     ]);
     let planned = plan(&world, "a");
@@ -215,7 +229,8 @@ fn who_counts_as_a_member() {
 
 #[test]
 fn statuses_are_written_once() {
-    let names = |list: &[&str]| -> BTreeSet<String> { list.iter().map(|n| (*n).to_owned()).collect() };
+    let names =
+        |list: &[&str]| -> BTreeSet<String> { list.iter().map(|n| (*n).to_owned()).collect() };
     let status = |node: &str, service: &str, interfaces: &[&str]| SeenStatus {
         node: node.to_owned(),
         service: key(service),

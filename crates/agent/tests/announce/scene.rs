@@ -178,7 +178,11 @@ impl Scene {
     }
 
     pub fn report(&self, node: usize) -> Report {
-        self.nodes[node].wire.as_ref().map(|wire| wire.reports().borrow().clone()).unwrap_or_default()
+        self.nodes[node]
+            .wire
+            .as_ref()
+            .map(|wire| wire.reports().borrow().clone())
+            .unwrap_or_default()
     }
 
     pub fn holders(&self, key: IpAddr) -> Vec<usize> {

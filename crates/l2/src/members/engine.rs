@@ -467,9 +467,8 @@ impl Engine {
 
     /// How many members live, and how many there are, with us.
     fn count(&self) -> (usize, usize) {
-        let left = |name: &String| {
-            self.peers.get(name).is_some_and(|peer| peer.phase == Phase::Leaving)
-        };
+        let left =
+            |name: &String| self.peers.get(name).is_some_and(|peer| peer.phase == Phase::Leaving);
         let counted = self.roster.iter().filter(|(_, contact)| contact.counted);
         let known: BTreeSet<&String> =
             counted.map(|(name, _)| name).filter(|name| !left(name)).chain(&self.live).collect();
@@ -487,13 +486,9 @@ impl Engine {
         let with_others = self.is_with_the_others();
         let may = self.phase == Phase::Ready && with_others;
         let elected = elect(&self.ballots(may));
-        let unknown = self
-            .live
-            .iter()
-            .filter_map(|name| self.peers.get(name))
-            .any(|peer| {
-                peer.phase == Phase::Ready && peer.hears_us && peer.stakes.version.is_none()
-            });
+        let unknown = self.live.iter().filter_map(|name| self.peers.get(name)).any(|peer| {
+            peer.phase == Phase::Ready && peer.hears_us && peer.stakes.version.is_none()
+        });
         let mut taken = Vec::new();
         let mut wanted = BTreeSet::new();
         let mut disputed = BTreeSet::new();

@@ -216,7 +216,9 @@ pub fn parts(stakes: &[(IpAddr, Stake)]) -> Vec<Vec<(IpAddr, Stake)>> {
             size = 0;
         }
         size += more;
-        if size <= PART && let Some(part) = parts.last_mut() {
+        if size <= PART
+            && let Some(part) = parts.last_mut()
+        {
             part.push((*ip, *stake));
         }
     }

@@ -68,7 +68,8 @@ impl Stakes {
         if newest.is_some_and(|newest| version < newest) || self.version == Some(version) {
             return false;
         }
-        let fits = matches!(&self.coming, Some((coming, of, _)) if (*coming, *of) == (version, parts));
+        let fits =
+            matches!(&self.coming, Some((coming, of, _)) if (*coming, *of) == (version, parts));
         if !fits {
             self.coming = Some((version, parts, BTreeMap::new()));
         }

@@ -88,8 +88,7 @@ fn packet<'a>(frame: &Frame<'a>) -> Option<Packet<'a>> {
     let source = Ipv6Addr::from(octets::<16>(head, 8)?);
     let destination = Ipv6Addr::from(octets::<16>(head, 24)?);
     // The sum over a message with its checksum in place is zero.
-    (checksum(source, destination, message) == 0)
-        .then_some(Packet { source, destination, message })
+    (checksum(source, destination, message) == 0).then_some(Packet { source, destination, message })
 }
 
 /// The value of an option, which is `kind`, length in units of eight bytes, value.

@@ -457,7 +457,12 @@ impl World {
 
     pub fn expect_one_each(&self, when: &str) {
         for (key, nodes) in self.announcers() {
-            assert_eq!(nodes.len(), 1, "{when}: {key} is announced by {nodes:?}\n{}", self.describe());
+            assert_eq!(
+                nodes.len(),
+                1,
+                "{when}: {key} is announced by {nodes:?}\n{}",
+                self.describe()
+            );
         }
     }
 

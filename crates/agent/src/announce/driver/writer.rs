@@ -119,8 +119,11 @@ impl Writer {
             }
         }
         let sayings = publish::sayings(&self.node, plan, &report.held, &mut self.told);
-        let sayings: Vec<(Saying, String)> =
-            sayings.into_iter().map(|said| (uid(&said.service), said)).map(|(u, s)| (s, u)).collect();
+        let sayings: Vec<(Saying, String)> = sayings
+            .into_iter()
+            .map(|said| (uid(&said.service), said))
+            .map(|(u, s)| (s, u))
+            .collect();
         // Before the node is known its ConfigurationState would have no owner.
         let known = !node_uid.is_empty();
         let configure = (known && self.configured.as_ref() != Some(&trouble)).then_some(trouble);
@@ -219,7 +222,8 @@ impl Job {
         let kind = ApiResource::erase::<ServiceL2Status>(&());
         let objects: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), NAMESPACE, &kind);
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let params =
+            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         match write {
             Write::Create(service, interfaces) => {
                 let body = publish::object(&self.node, &self.node_uid, service);
@@ -233,7 +237,9 @@ impl Job {
             }
             Write::Update(name, service, interfaces) => {
                 let status = publish::status(&self.node, service, interfaces);
-                gone_is_fine(objects.patch_status(name, &params, &Patch::Merge(status)).await.map(drop))
+                gone_is_fine(
+                    objects.patch_status(name, &params, &Patch::Merge(status)).await.map(drop),
+                )
             }
             Write::Delete(name) => {
                 gone_is_fine(objects.delete(name, &DeleteParams::default()).await.map(drop))

@@ -43,7 +43,8 @@ async fn apply(client: &Client, plural: &str, body: Value, status: bool) -> Resu
 /// Makes them all.
 pub async fn make(client: &Client, count: u16) -> Result<()> {
     for namespace in [SYSTEM, NAMESPACE] {
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         apply(client, "namespaces", body, false).await?;
     }
     let pool = json!({

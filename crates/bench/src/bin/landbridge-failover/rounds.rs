@@ -80,9 +80,9 @@ impl Prober {
         let mut since: Option<(String, u64)> = None;
         while Instant::now() < deadline {
             let answer = self.next()?;
-            let alone = <&[String; 1]>::try_from(answer.by.as_slice()).ok().map(|[one]| {
-                one.split('/').next().unwrap_or_default().to_owned()
-            });
+            let alone = <&[String; 1]>::try_from(answer.by.as_slice())
+                .ok()
+                .map(|[one]| one.split('/').next().unwrap_or_default().to_owned());
             since = match (alone, since) {
                 (None, _) => None,
                 (Some(one), Some((same, at))) if same == one => {
