@@ -261,6 +261,10 @@ impl Running {
             // First the time: if this process was stopped, that is noticed before anything is answered.
             let now = self.now();
             if now >= self.engine.wake() {
+                if !self.engine.was_stopped(now) {
+                    // What others said before now is heard before they are judged.
+                    self.take_datagrams(now);
+                }
                 self.engine.tick(now);
                 self.carry_out(now);
             }
@@ -275,11 +279,7 @@ impl Running {
                 }
                 Happened::Command(Some(command)) => self.told(now, command),
                 Happened::Datagram(Ok(length)) => {
-                    let datagram = buffer.get(..length).unwrap_or_default();
-                    if let Err(error) = self.engine.receive(now, datagram) {
-                        self.refused += 1;
-                        tracing::debug!(%error, "a datagram on the port of members");
-                    }
+                    self.receive(now, buffer.get(..length).unwrap_or_default());
                 }
                 Happened::Datagram(Err(error)) => {
                     tracing::debug!(%error, "the socket of members");
@@ -308,6 +308,22 @@ impl Running {
             self.carry_out(now);
             let outputs = self.announcer.tick(now);
             self.say(now, outputs);
+        }
+    }
+
+    fn receive(&mut self, now: Moment, datagram: &[u8]) {
+        if let Err(error) = self.engine.receive(now, datagram) {
+            self.refused += 1;
+            tracing::debug!(%error, "a datagram on the port of members");
+        }
+    }
+
+    /// Takes what has come in, as much as there can be of a time between two looks at the clock.
+    fn take_datagrams(&mut self, now: Moment) {
+        let mut buffer = [0; LONGEST + 1];
+        for _ in 0..QUEUE {
+            let Ok(length) = self.socket.try_recv(&mut buffer) else { return };
+            self.receive(now, buffer.get(..length).unwrap_or_default());
         }
     }
 

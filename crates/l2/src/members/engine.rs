@@ -29,7 +29,7 @@ const MANY: usize = 32;
 const STARVED: Duration = Duration::from_millis(100);
 /// After such a gap the others may have taken us for dead. Shorter than their patience, less the
 /// time between two beats.
-const FROZEN: Duration = Duration::from_millis(380);
+const FROZEN: Duration = Duration::from_millis(330);
 /// So long a new member waits for those it knows of from the API.
 const JOIN: Duration = Duration::from_millis(1500);
 /// So long a member that was stopped waits for an API that does not answer.
@@ -288,6 +288,11 @@ impl Engine {
         self.beat(now);
     }
 
+    /// Whether we were stopped for so long that [`tick`](Self::tick) has to come first of all.
+    pub fn was_stopped(&self, now: Moment) -> bool {
+        now.saturating_sub(self.last_tick) > STARVED
+    }
+
     /// Time goes on. To be called before anything that has happened meanwhile is handed in.
     pub fn tick(&mut self, now: Moment) {
         let gap = now.saturating_sub(self.last_tick);
@@ -300,6 +305,7 @@ impl Engine {
         if gap > FROZEN && self.phase != Phase::Leaving {
             self.freeze(now);
         }
+        self.judge(now);
         self.settle(now);
         if now >= self.next_beat {
             self.beat(now);
@@ -409,9 +415,25 @@ impl Engine {
         }
     }
 
+    /// Says who is dead. Not while messages are taken in: the next one may be of who seems to be.
+    fn judge(&mut self, now: Moment) {
+        let before = self.live.len();
+        self.live.retain(|name| self.peers.get(name).is_some_and(|peer| peer.lives(now)));
+        if self.live.len() != before {
+            self.contested.clear();
+            self.changed = true;
+        }
+    }
+
     /// Looks at everything again, as far as it has changed.
     fn settle(&mut self, now: Moment) {
-        let lives = |(name, peer): (&String, &Peer)| peer.lives(now).then(|| name.clone());
+        let lives = |(name, peer): (&String, &Peer)| {
+            // Who left or began anew is not waited for.
+            let stays = self.live.contains(name)
+                && peer.phase != Phase::Leaving
+                && peer.proven == Some(peer.window.life());
+            (stays || peer.lives(now)).then(|| name.clone())
+        };
         let live: BTreeSet<String> = self.peers.iter().filter_map(lives).collect();
         if live != self.live {
             let returned = live.difference(&self.live).any(|name| self.met.contains(name));

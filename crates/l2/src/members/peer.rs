@@ -9,9 +9,9 @@ use super::replay::Window;
 use crate::Moment;
 
 /// How long a member is at least silent before it counts as dead.
-pub const PATIENCE: Duration = Duration::from_millis(450);
+pub const PATIENCE: Duration = Duration::from_millis(400);
 /// How long at most, for one that is often late.
-pub const LONGEST_PATIENCE: Duration = Duration::from_millis(650);
+pub const LONGEST_PATIENCE: Duration = Duration::from_millis(520);
 /// For so long a silence is remembered.
 const MEMORY: Duration = Duration::from_secs(10);
 
@@ -133,7 +133,7 @@ impl Peer {
     pub fn patience(&self, now: Moment) -> Duration {
         let (longest, at) = self.silence;
         let lately = if now.saturating_sub(at) > MEMORY { Duration::ZERO } else { longest };
-        (lately * 3 / 2).clamp(PATIENCE, LONGEST_PATIENCE)
+        (lately * 5 / 4).clamp(PATIENCE, LONGEST_PATIENCE)
     }
 
     /// Whether it lives.
