@@ -43,8 +43,9 @@ const ANSWER_AGAIN: Duration = Duration::from_millis(10);
 /// An address that somebody unknown announces is left alone for this long, where we may be the
 /// ones who are cut off.
 const CONTESTED: Duration = Duration::from_secs(30);
-/// An address that somebody unknown announces is announced again by us at most this often.
-const DEFEND: Duration = Duration::from_secs(1);
+/// An address that somebody else announces is announced again by us after this: longer than it takes
+/// to find out that we are cut off.
+const DEFEND: Duration = Duration::from_millis(700);
 /// A beat that knows of nothing we said since then is a recording, or of one who does not hear us.
 const FRESH: Duration = Duration::from_secs(1);
 /// So many members are followed.
@@ -128,7 +129,8 @@ pub struct Engine {
     held: BTreeSet<IpAddr>,
     wanted: BTreeSet<IpAddr>,
     contested: BTreeMap<IpAddr, Moment>,
-    defended: BTreeMap<IpAddr, Moment>,
+    /// Announced by somebody else, and when we say that they are here.
+    defend: BTreeMap<IpAddr, Moment>,
     /// Held by another one, too, when last looked at.
     disputed: BTreeSet<IpAddr>,
     stakes: Vec<(IpAddr, Stake)>,
@@ -164,7 +166,7 @@ impl Engine {
             held: BTreeSet::new(),
             wanted: BTreeSet::new(),
             contested: BTreeMap::new(),
-            defended: BTreeMap::new(),
+            defend: BTreeMap::new(),
             disputed: BTreeSet::new(),
             stakes: Vec::new(),
             version: 1,
@@ -307,6 +309,7 @@ impl Engine {
         }
         self.judge(now);
         self.settle(now);
+        self.defend(now);
         if now >= self.next_beat {
             self.beat(now);
         }
@@ -326,25 +329,36 @@ impl Engine {
         self.outputs.push(Output::Reread);
     }
 
-    /// Somebody who is none of us announces an address we hold.
-    pub fn foreign(&mut self, now: Moment, key: IpAddr) {
+    /// Somebody announces an address we hold; says whether that is news. In a moment it may turn out
+    /// that we are the ones who are cut off, or that it was only late: so the answer waits.
+    pub fn foreign(&mut self, now: Moment, key: IpAddr) -> bool {
         if !self.held.contains(&key) {
-            return;
+            return false;
         }
         let (alive, known) = self.count();
         if alive * 2 > known {
-            let before = self.defended.get(&key);
-            if before.is_none_or(|at| now.saturating_sub(*at) >= DEFEND) {
-                self.defended.insert(key, now);
-                self.outputs.push(Output::Renew(key));
-            }
-            return;
+            let news = !self.defend.contains_key(&key);
+            self.defend.entry(key).or_insert(now + DEFEND);
+            return news;
         }
         // Half of the members cannot know whether they are the half that is cut off. Who came last
         // has a reason.
         self.contested.insert(key, now + CONTESTED);
         self.changed = true;
         self.settle(now);
+        true
+    }
+
+    /// Says again where addresses are that somebody else has announced, too.
+    fn defend(&mut self, now: Moment) {
+        let held = &self.held;
+        let outputs = &mut self.outputs;
+        self.defend.retain(|key, at| {
+            if *at <= now && held.contains(key) {
+                outputs.push(Output::Renew(*key));
+            }
+            *at > now
+        });
     }
 
     /// Takes a datagram. What is not authentic, or was heard before, has no effect.
