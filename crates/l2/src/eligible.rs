@@ -74,17 +74,6 @@ pub enum Refusal {
     SharedAndSelected,
 }
 
-impl Refusal {
-    /// In MetalLB's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NoEndpoint => "noIPAllocatedOrNoEndpoint",
-            Self::NoAdvertisement => "noMatchingAdvertisement",
-            Self::SharedAndSelected => "sharedIPWithServiceSelector",
-        }
-    }
-}
-
 /// The nodes that may announce a Service, each with how much it is wanted.
 pub fn candidates(
     service: &Service,

@@ -54,11 +54,10 @@ pub fn render(node: &str, plan: &Plan, report: &Report, stale: bool) -> String {
 fn announced(plan: &Plan, report: &Report) -> Vec<(String, IpAddr)> {
     let held = report.held.iter().filter(|(_, works)| **works);
     let units = held.filter_map(|(key, _)| plan.units.get(key));
-    units
-        .flat_map(|unit| {
-            unit.services.keys().flat_map(move |(namespace, name)| {
-                unit.addresses.keys().map(move |ip| (format!("{namespace}/{name}"), *ip))
-            })
+    let services = units.flat_map(|unit| &unit.services);
+    services
+        .flat_map(|((namespace, name), service)| {
+            service.addresses.iter().map(move |ip| (format!("{namespace}/{name}"), *ip))
         })
         .collect()
 }

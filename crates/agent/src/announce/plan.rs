@@ -40,10 +40,19 @@ pub struct PlannedUnit {
     pub candidates: BTreeMap<String, u32>,
     /// The addresses, and on which interfaces of this node.
     pub addresses: BTreeMap<IpAddr, Option<Where>>,
-    /// The Services, each with its own interfaces on this node.
-    pub services: BTreeMap<Name, Option<Where>>,
+    /// The Services.
+    pub services: BTreeMap<Name, PlannedService>,
     /// What is asked for.
     pub wishes: Wishes,
+}
+
+/// A Service of a unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedService {
+    /// Its interfaces on this node.
+    pub wheres: Option<Where>,
+    /// Its own addresses.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// What the wire needs to know.
@@ -196,7 +205,8 @@ fn unit(members: &[&Single<'_>]) -> Option<(IpAddr, PlannedUnit)> {
     let mut unit = PlannedUnit::default();
     for single in members {
         unit.wishes = unit.wishes.or(single.wishes);
-        unit.services.insert(single.name.clone(), single.wheres.clone());
+        let (wheres, addresses) = (single.wheres.clone(), single.seen.addresses.clone());
+        unit.services.insert(single.name.clone(), PlannedService { wheres, addresses });
         for ip in &single.seen.addresses {
             let known = unit.addresses.remove(ip).flatten();
             let both = match (known, single.wheres.clone()) {

@@ -9,7 +9,7 @@ use landbridge_api::foreign::metallb::objects::ServiceL2Status;
 use landbridge_l2::interfaces::Where;
 use serde_json::{Value, json};
 
-use super::plan::{Name, Plan, World};
+use super::plan::{Name, Plan, PlannedService, World};
 
 /// Names the node on an object.
 pub const NODE: &str = "metallb.io/node";
@@ -60,13 +60,13 @@ pub enum Write {
 pub fn announced(plan: &Plan, held: &BTreeMap<IpAddr, bool>) -> BTreeMap<Name, BTreeSet<String>> {
     let works = held.iter().filter(|(_, works)| **works).map(|(key, _)| key);
     let units = works.filter_map(|key| plan.units.get(key));
-    let names = |wheres: &Option<Where>| match wheres {
+    let names = |service: &PlannedService| match &service.wheres {
         Some(Where::Named(names)) => names.clone(),
         _ => BTreeSet::new(),
     };
     units
         .flat_map(|unit| unit.services.iter())
-        .map(|(name, wheres)| (name.clone(), names(wheres)))
+        .map(|(name, service)| (name.clone(), names(service)))
         .collect()
 }
 

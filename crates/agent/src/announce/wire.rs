@@ -528,11 +528,11 @@ impl Running {
                 }
                 announcer::Output::Foreign { ip, mac } => {
                     let unit = self.holding.iter().find(|(_, ips)| ips.contains(&ip));
-                    if let Some(key) = unit.map(|(key, _)| *key) {
-                        if self.engine.foreign(now, key) {
-                            let what = "somebody else announces an address held here";
-                            tracing::warn!(address = %ip, %mac, "{what}");
-                        }
+                    if let Some(key) = unit.map(|(key, _)| *key)
+                        && self.engine.foreign(now, key)
+                    {
+                        let what = "somebody else announces an address held here";
+                        tracing::warn!(address = %ip, %mac, "{what}");
                     }
                 }
                 announcer::Output::Join { interface, group } => self.groups.join(interface, group),
