@@ -27,6 +27,13 @@ const NODE: &[(&str, &[&str], &[&str])] = &[
     ("nmstate.io", &["nodenetworkconfigurationpolicies"], READ),
     ("nmstate.io", &["nodenetworkconfigurationpolicies/status"], &["get", "patch", "update"]),
     ("nmstate.io", &["nodenetworkconfigurationenactments", "nodenetworkstates"], READ),
+    // Announcing: what there is to announce, and who does.
+    ("", &["services"], READ),
+    ("discovery.k8s.io", &["endpointslices"], READ),
+    ("metallb.io", &["ipaddresspools", "l2advertisements"], READ),
+    ("metallb.io", &["servicel2statuses"], &["get", "list", "watch", "create", "delete"]),
+    ("metallb.io", &["configurationstates"], &["get", "list", "watch", "create", "patch"]),
+    ("metallb.io", &["servicel2statuses/status", "configurationstates/status"], &["patch"]),
     ("events.k8s.io", &["events"], &["create", "patch", "update"]),
     ("", &["events"], &["create", "patch", "update"]),
 ];
@@ -37,7 +44,13 @@ pub const PER_NODE: &[(&str, &str)] =
 
 /// The rules of agents on Kubernetes nodes.
 pub fn node() -> Vec<PolicyRule> {
-    NODE.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[])).collect()
+    let general = NODE.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[]));
+    let named = [
+        // The key of members and the list of excluded interfaces, and no other of their kinds.
+        rule("", &["secrets"], &["get"], &[landbridge_controllers::memberkey::SECRET]),
+        rule("", &["configmaps"], &["get"], &["metallb-excludel2"]),
+    ];
+    general.chain(named).collect()
 }
 
 /// The rules of the agent on a host that is no Kubernetes node: the IPSet of its name, and no other.

@@ -10,11 +10,13 @@
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
 //! | [`metrics`] | where controllers post their figures |
+//! | [`memberkey`] | the key with which agents sign what they tell each other |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
 pub mod hosts;
 pub mod ipam;
+pub mod memberkey;
 pub mod metrics;
 pub mod mirror;
 pub mod rights;
@@ -37,5 +39,6 @@ pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Out
     let stop = stop.shared();
     let hosts = hosts::run(client.clone(), stop.clone());
     let vips = vips::run(client.clone(), settings.vips, settings.board, stop.clone());
-    futures::future::join3(ipam::run(client, stop), hosts, vips).await;
+    let key = memberkey::run(client.clone(), stop.clone());
+    futures::future::join4(ipam::run(client, stop), hosts, vips, key).await;
 }

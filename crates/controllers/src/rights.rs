@@ -4,6 +4,8 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Ro
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 
+use crate::memberkey;
+
 /// Name of role and binding.
 const NAME: &str = "landbridge:controllers";
 /// Whoever runs the controllers in the same process as the API.
@@ -60,6 +62,14 @@ pub fn role() -> ClusterRole {
         .iter()
         .map(|(group, resources, verbs)| rule(group, resources, strings(&[READ, verbs].concat())))
         .collect();
+    // The key of members, and no other Secret; names cannot limit what is created.
+    let only = |rule: PolicyRule, name: &str| PolicyRule {
+        resource_names: Some(vec![name.to_owned()]),
+        ..rule
+    };
+    rules.push(only(rule("", &["secrets"], strings(&["get", "update"])), memberkey::SECRET));
+    rules.push(only(rule("", &["namespaces"], strings(&["get"])), memberkey::NAMESPACE));
+    rules.push(rule("", &["secrets", "namespaces"], strings(&["create"])));
     rules.push(rule("events.k8s.io", &["events"], strings(&["create", "patch"])));
     // About pods, as Multus writes them.
     rules.push(rule("", &["events"], strings(&["create", "patch"])));

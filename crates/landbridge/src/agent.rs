@@ -1,7 +1,7 @@
 //! `landbridge agent`: the duties of one node, put together.
 //!
 //! ```text
-//!  on a Kubernetes node   policy, attach
+//!  on a Kubernetes node   policy, attach, announce
 //!  on a host              host
 //!  on a node of a lab     also node, pods, cluster, kubelet: what kubelet and the cluster's network do elsewhere
 //! ```
@@ -15,7 +15,7 @@ use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
-use landbridge_agent::{cluster, kubelet, node, pods};
+use landbridge_agent::{announce, cluster, kubelet, members, node, pods};
 use landbridge_attach::daemon::Daemon;
 use landbridge_attach::objects::{KubeObjects, Objects};
 use landbridge_attach::own::OwnPlugins;
@@ -88,6 +88,7 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
         let name = node_name(args)?;
         let daemon = duties.attach()?;
         duties.policy(&name);
+        let _dead = duties.announce(&name);
         if let Some(lab) = &args.lab {
             duties.lab_node(&name, &NodeFile::read(lab)?, &daemon)?;
         }
@@ -190,6 +191,20 @@ impl Duties {
         };
         let until = self.until();
         self.tasks.spawn(policy::run(duty, until));
+    }
+
+    /// Announces virtual addresses, and says which other nodes are dead.
+    fn announce(&mut self, name: &str) -> watch::Receiver<members::Dead> {
+        let (dead, known) = members::dead();
+        let duty = announce::Duty {
+            client: self.client.clone(),
+            node: name.to_owned(),
+            state_dir: self.places.state.clone(),
+            dead,
+        };
+        let until = self.until();
+        self.tasks.spawn(announce::run(duty, until));
+        known
     }
 
     /// Serves the CNI plugin, and makes releases that could not be made before.

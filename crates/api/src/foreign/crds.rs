@@ -10,7 +10,7 @@ mod schema;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
-    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps, ValidationRule,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -22,7 +22,7 @@ use super::{cni, metallb, nmstate, whereabouts};
 
 /// Every foreign kind that the embedded API serves.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [cni(), whereabouts(), nmstate(), metallb(), openstack()]
+    [cni(), whereabouts(), nmstate(), metallb(), announcements(), openstack()]
         .into_iter()
         .flatten()
         .map(Served::crd)
@@ -392,6 +392,48 @@ fn metallb() -> Vec<Served> {
             ),
         ),
     ]
+}
+
+/// Who announces what, as MetalLB's speakers tell it.
+fn announcements() -> Vec<Served> {
+    let fixed = |description: &str| {
+        let mut field = text(description);
+        field.x_kubernetes_validations = Some(vec![ValidationRule {
+            rule: "self == oldSelf".to_owned(),
+            message: Some("Value is immutable".to_owned()),
+            ..ValidationRule::default()
+        }]);
+        field
+    };
+    let interface = object("An interface.", [("name", text("Its name."))]);
+    let status = object(
+        "Where it is announced.",
+        [
+            ("node", fixed("The node that announces it.")),
+            ("serviceName", fixed("The Service.")),
+            ("serviceNamespace", fixed("Its namespace.")),
+            ("interfaces", list("On these interfaces only; none: on all.", interface)),
+        ],
+    );
+    vec![Served {
+        group: metallb::GROUP,
+        kind: "ServiceL2Status",
+        plural: "servicel2statuses",
+        singular: "servicel2status",
+        short: &[],
+        namespaced: true,
+        versions: &["v1beta1"],
+        columns: vec![
+            column("Allocated Node", "string", ".status.node"),
+            column("Service Name", "string", ".status.serviceName"),
+            column("Service Namespace", "string", ".status.serviceNamespace"),
+        ],
+        status: true,
+        schema: object(
+            "Which node announces a Service.",
+            [("spec", free("Nothing is asked.")), ("status", status)],
+        ),
+    }]
 }
 
 fn configuration_status() -> JSONSchemaProps {

@@ -252,6 +252,14 @@ fn foreign_names_scopes_versions_and_columns_are_upstreams() {
             &["Result", "ErrorSummary", "Age"],
         ),
         (
+            "ServiceL2Status",
+            "servicel2statuses.metallb.io",
+            &[],
+            "Namespaced",
+            &["v1beta1"],
+            &["Allocated Node", "Service Name", "Service Namespace"],
+        ),
+        (
             "OpenStackControlPlane",
             "openstackcontrolplanes.core.openstack.org",
             &["osctlplane", "osctlplanes", "oscp", "oscps"],

@@ -64,4 +64,6 @@ kinds! {
     L2Advertisement, "l2advertisements";
     /// Whether the configuration makes sense to one component.
     ConfigurationState, "configurationstates";
+    /// Which node announces a Service.
+    ServiceL2Status, "servicel2statuses";
 }

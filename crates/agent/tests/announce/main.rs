@@ -1,0 +1,9 @@
+//! Announcing with real packets: nodes and a client as namespaces, wires that run in them, and
+//! everything that is said on the VLANs captured.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
+
+mod many;
+mod plans;
+mod scene;
+mod wires;
