@@ -10,6 +10,7 @@
 //! | [`dhcp`] | leases become addresses and routes |
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
+//! | [`services`] | in a lab: addresses of Services lead to their pods |
 //! | [`responder`] | the process that stands for the containers of a pod |
 
 pub mod attachments;
@@ -22,3 +23,4 @@ pub mod pods;
 pub mod policy;
 pub mod responder;
 pub mod rights;
+pub mod services;
