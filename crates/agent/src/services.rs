@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -73,6 +74,8 @@ pub struct Settings {
     pub node: String,
     /// The link that this node's pods are behind.
     pub pods: String,
+    /// The networks of cluster addresses.
+    pub ranges: Vec<IpNet>,
     /// How connections are forwarded.
     pub mode: Mode,
 }
@@ -100,7 +103,7 @@ pub async fn run(
     let mut stop = std::pin::pin!(stop);
     let (mut seen, mut listed) = (Seen::default(), (false, false));
     let mut path = match settings.mode {
-        Mode::Kernel => Path::Kernel(Kernel::new(&settings.pods)),
+        Mode::Kernel => Path::Kernel(Kernel::new(&settings.pods, &settings.ranges)),
         Mode::Through => Path::Through(Through::new(addresses)),
     };
     tracing::info!(mode = ?settings.mode, "Services are forwarded");
@@ -169,9 +172,9 @@ impl Path {
     }
 }
 
-type Told<K> = futures::stream::BoxStream<'static, Result<Event<K>, watcher::Error>>;
+pub(crate) type Told<K> = futures::stream::BoxStream<'static, Result<Event<K>, watcher::Error>>;
 
-fn follow<K>(api: Api<K>) -> Told<K>
+pub(crate) fn follow<K>(api: Api<K>) -> Told<K>
 where
     K: Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
     K: Send + Sync + 'static,
@@ -181,7 +184,7 @@ where
 }
 
 /// Takes what a watch tells; whether it matters now. While a list comes in, what was known stays.
-fn take<K: Resource>(
+pub(crate) fn take<K: Resource>(
     known: &mut HashMap<(String, String), Arc<K>>,
     listed: &mut bool,
     event: Result<Event<K>, watcher::Error>,

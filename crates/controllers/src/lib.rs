@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
+//! | [`routes`] | in a lab: who gets which host name |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
@@ -15,6 +16,7 @@ pub mod hosts;
 pub mod ipam;
 pub mod mirror;
 pub mod rights;
+pub mod routes;
 
 use std::future::Future;
 

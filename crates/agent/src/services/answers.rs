@@ -9,9 +9,14 @@
 //!   reached otherwise is so as before.
 //!
 //! Nothing but answers carries a mark, so no packet goes from one VLAN to another because of this.
+//!
+//! The node's own programs may ask for addresses of Services, too, and a packet without a route is refused
+//! before any rule sees it. Where no other route leads there, one through the loopback does: the
+//! destination is translated on the way out and the packet routed anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipnet::IpNet;
 use landbridge_lb::rules::LINK_MARK;
 use landbridge_linux::route::{Family, Protocol, RouteKind, table};
 use landbridge_linux::rule::{Mark, RuleAction};
@@ -21,8 +26,12 @@ use landbridge_linux::{Address, Link, LinkIndex, LinkKind, Route, Rule};
 pub const OURS: Protocol = Protocol(77);
 /// The table of a link is this and the link's number.
 const TABLES: u32 = 77_000;
+/// The table of addresses that have no other route.
+const LAST_RESORT: u32 = TABLES - 1;
 /// Asked before the main table.
 const PRIORITY: u32 = 7_700;
+/// Asked after all others.
+const LATE: u32 = 77_000;
 /// Higher numbers do not fit the mark; a kernel gets there after so many links were made.
 const LAST: u32 = 0xffff;
 
@@ -63,9 +72,30 @@ fn is_outer(link: &Link, pods: &str) -> bool {
         && link.index.0 <= LAST
 }
 
-/// Plans for the links, addresses and routes of a node. `pods` is the link its pods are behind.
-pub fn plan(links: &[Link], addresses: &[Address], routes: &[Route], pods: &str) -> Plan {
+/// Plans for the links, addresses and routes of a node. `pods` is the link its pods are behind,
+/// `services` are the networks and addresses of Services.
+pub fn plan(
+    links: &[Link],
+    addresses: &[Address],
+    routes: &[Route],
+    pods: &str,
+    services: &BTreeSet<IpNet>,
+) -> Plan {
     let mut plan = Plan::default();
+    if let Some(lo) = links.iter().find(|link| link.kind == LinkKind::Loopback) {
+        for net in services {
+            let mut route = Route::dev(net.trunc(), lo.index).in_table(LAST_RESORT);
+            route.protocol = OURS;
+            plan.routes.push(route);
+        }
+        for family in [Family::Ipv4, Family::Ipv6] {
+            if services.iter().any(|net| Family::of(net) == family) {
+                let mut rule = Rule::new(family, LATE, LAST_RESORT);
+                rule.protocol = OURS;
+                plan.rules.push(rule);
+            }
+        }
+    }
     for link in links.iter().filter(|link| is_outer(link, pods)) {
         let mark = LINK_MARK | link.index.0;
         plan.marks.insert(link.name.to_string(), mark);
@@ -104,7 +134,7 @@ pub fn plan(links: &[Link], addresses: &[Address], routes: &[Route], pods: &str)
     plan
 }
 
-fn is_link_local(net: &ipnet::IpNet) -> bool {
+fn is_link_local(net: &IpNet) -> bool {
     match net.addr() {
         std::net::IpAddr::V4(_) => false,
         std::net::IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -140,7 +170,7 @@ pub fn change(plan: &Plan, rules: &[Rule], routes: &[Route]) -> Change {
         (a.destination, a.gateway, a.link, a.table) == (b.destination, b.gateway, b.link, b.table)
             && (a.family() == Family::Ipv6 || a.metric.unwrap_or(0) == b.metric.unwrap_or(0))
     };
-    let is_our_table = |number: u32| (TABLES..=TABLES + LAST).contains(&number);
+    let is_our_table = |number: u32| (LAST_RESORT..=TABLES + LAST).contains(&number);
     let our_rules = || {
         rules.iter().filter(|rule| {
             rule.protocol == OURS && matches!(rule.action, RuleAction::Table(n) if is_our_table(n))

@@ -6,8 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use ipnet::IpNet;
 use landbridge_lb::rules::{self, Rules};
-use landbridge_lb::{Protocol, Table};
+use landbridge_lb::{Port, Protocol, Table};
 use landbridge_linux::conntrack::{Conntrack, Flow};
 use landbridge_linux::sysctl::{Conf, Sysctl};
 use landbridge_linux::{Handle, IfName, Sysctls};
@@ -17,6 +18,9 @@ use super::{answers, nft};
 /// What stands in the kernel, as far as we put it there.
 pub struct Kernel {
     pods: String,
+    ranges: Vec<IpNet>,
+    /// What the node's own programs may ask for.
+    services: Arc<BTreeSet<IpNet>>,
     /// Nothing: unknown, everything is put there anew.
     applied: Option<Rules>,
     edges: String,
@@ -26,9 +30,11 @@ pub struct Kernel {
 
 impl Kernel {
     /// Nothing is known of the kernel yet.
-    pub fn new(pods: &str) -> Self {
+    pub fn new(pods: &str, ranges: &[IpNet]) -> Self {
         Self {
             pods: pods.to_owned(),
+            ranges: ranges.to_vec(),
+            services: Arc::default(),
             applied: None,
             edges: String::new(),
             answers: answers::Plan::default(),
@@ -44,9 +50,12 @@ impl Kernel {
         dead: BTreeSet<IpAddr>,
         look: bool,
     ) -> anyhow::Result<()> {
-        if look || self.applied.is_none() {
-            let pods = self.pods.clone();
-            let made = tokio::task::spawn_blocking(move || make_answers(&pods)).await;
+        let outer = table.ports().iter().flat_map(Port::outer_addresses).map(IpNet::from);
+        let services: BTreeSet<IpNet> = outer.chain(self.ranges.iter().copied()).collect();
+        if look || self.applied.is_none() || services != *self.services {
+            self.services = Arc::new(services);
+            let (pods, services) = (self.pods.clone(), Arc::clone(&self.services));
+            let made = tokio::task::spawn_blocking(move || make_answers(&pods, &services)).await;
             self.answers = made.context("making the ways of answers ended badly")??;
         }
         let wanted = rules::rules(&table, &self.answers.marks, &self.pods);
@@ -86,10 +95,10 @@ impl Kernel {
 }
 
 /// Makes rules and tables of policy routing what the links ask for.
-fn make_answers(pods: &str) -> anyhow::Result<answers::Plan> {
+fn make_answers(pods: &str, services: &BTreeSet<IpNet>) -> anyhow::Result<answers::Plan> {
     let net = Handle::open()?;
     let (links, addresses, routes) = (net.links()?, net.addresses()?, net.routes()?);
-    let plan = answers::plan(&links, &addresses, &routes, pods);
+    let plan = answers::plan(&links, &addresses, &routes, pods, services);
     let change = answers::change(&plan, &net.rules()?, &routes);
     for rule in &change.remove_rules {
         net.delete_rule(rule)?;
