@@ -17,9 +17,9 @@
 
 pub mod answers;
 pub mod desired;
-mod kernel;
+pub mod kernel;
 mod nft;
-mod through;
+pub mod through;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;

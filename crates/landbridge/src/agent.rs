@@ -15,7 +15,7 @@ use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
-use landbridge_agent::{cluster, kubelet, node, pods};
+use landbridge_agent::{cluster, ingress, kubelet, node, pods, services};
 use landbridge_attach::daemon::Daemon;
 use landbridge_attach::objects::{KubeObjects, Objects};
 use landbridge_attach::own::OwnPlugins;
@@ -28,12 +28,12 @@ use landbridge_nodestate::{Files, Nmstatectl, Node};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, ServicePath};
 use crate::connect::ShortPath;
 use crate::log::{self, LogLevel};
 use crate::node_file::NodeFile;
 use crate::stop::StopSignals;
-use crate::version;
+use crate::{up, version};
 
 /// Where whereabouts keeps its records.
 const RECORDS: &str = "kube-system";
@@ -233,6 +233,10 @@ impl Duties {
         let until = self.until();
         self.tasks.spawn(cluster::run(self.client.clone(), name.to_owned(), until));
 
+        // Nobody is known to be dead: whoever finds out says so through the other end.
+        let (_, dead) = watch::channel(services::Dead::default());
+        self.services(name, file, known.addresses.clone(), dead)?;
+
         let directory = pods::Directory::default();
         let attachments = Arc::new(InProcess {
             daemon: Arc::clone(daemon),
@@ -255,6 +259,35 @@ impl Duties {
         let settings = kubelet::Settings::new(&landbridge);
         let until = self.until();
         self.tasks.spawn(kubelet::run(listener, directory, settings, until));
+        Ok(())
+    }
+
+    /// What kube-proxy and OpenShift's router do on other nodes.
+    fn services(
+        &mut self,
+        name: &str,
+        file: &NodeFile,
+        addresses: watch::Receiver<Vec<std::net::IpAddr>>,
+        dead: watch::Receiver<services::Dead>,
+    ) -> anyhow::Result<()> {
+        let settings = services::Settings {
+            node: name.to_owned(),
+            pods: cluster::BRIDGE.to_owned(),
+            ranges: file.service_cidrs.clone(),
+            mode: match file.services {
+                ServicePath::Auto => services::Mode::detect(),
+                ServicePath::Nft => services::Mode::Kernel,
+                ServicePath::Relay => services::Mode::Through,
+            },
+        };
+        let (client, until) = (self.client.clone(), self.until());
+        self.tasks.spawn(services::run(client, settings, addresses, dead.clone(), until));
+        let read = |file: &str| std::fs::read_to_string(self.places.state.join(file)).ok();
+        let pair = read(up::ingress::CERTIFICATE).zip(read(up::ingress::KEY));
+        let identity = pair.map(|(certificate, key)| ingress::Identity { certificate, key });
+        let socket = listen(&self.places.state.join(up::ingress::SOCKET))?;
+        let (client, until) = (self.client.clone(), self.until());
+        self.tasks.spawn(ingress::run(client, identity, socket, dead, until));
         Ok(())
     }
 }
