@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 pub use self::change::{change, replace};
 pub use self::dynamic::rules;
 pub use self::edges::edges;
-pub use self::fixed::{LINK_MARK, MASQUERADE, TABLE};
+pub use self::fixed::{LINK_MARK, MASQUERADE, PROBE, TABLE};
 
 /// Everything in our table of the packet filter that depends on the Services.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -58,6 +58,12 @@ impl Kernel {
             let made = tokio::task::spawn_blocking(move || make_answers(&pods, &services)).await;
             self.answers = made.context("making the ways of answers ended badly")??;
         }
+        // Whoever flushes all rules flushes ours as well.
+        if look && self.applied.is_some() && nft::run(rules::PROBE).await.is_err() {
+            tracing::warn!("somebody took the rules of Services away; they are put back");
+            self.applied = None;
+            self.edges.clear();
+        }
         let wanted = rules::rules(&table, &self.answers.marks, &self.pods);
         let script = match &self.applied {
             Some(applied) => rules::change(applied, &wanted),

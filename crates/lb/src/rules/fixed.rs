@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// The table of all our rules.
 pub const TABLE: &str = "inet landbridge_services";
+/// A script that fails where our table is not.
+pub const PROBE: &str = "list chain inet landbridge_services services\n";
 /// The mark of packets that leave with the node's address.
 pub const MASQUERADE: u32 = 0x4c43_0000;
 /// The upper half of the mark of connections that came by a link; the lower half is its number.
