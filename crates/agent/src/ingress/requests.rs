@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, LOCATION, UPGRADE};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};

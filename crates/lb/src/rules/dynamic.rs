@@ -110,6 +110,7 @@ impl Words {
             let everywhere = format!("goto {}", self.all);
             all |= !port.anywhere.is_empty();
             match port.outside {
+                Reach::Cluster if port.anywhere.is_empty() => lines.push("drop".to_owned()),
                 Reach::Cluster => lines.extend([masquerade, everywhere]),
                 Reach::Local => {
                     // Whoever is inside already need not be sent to this very node.

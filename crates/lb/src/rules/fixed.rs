@@ -75,8 +75,8 @@ pub(super) fn chains(pods: &str) -> String {
     );
     // Sockets of this node answer by the mark of the question (net.ipv4.tcp_fwmark_accept).
     let own = format!("fib daddr type local ct mark & 0xffff0000 == {LINK_MARK:#x} meta mark set ct mark");
-    chain("redirect", "nat hook prerouting priority -100", &["jump services"]);
-    chain("redirect_own", "nat hook output priority -100", &["jump services"]);
+    chain("translate", "nat hook prerouting priority -100", &["jump services"]);
+    chain("translate_own", "nat hook output priority -100", &["jump services"]);
     let guard = [
         "ip daddr . meta l4proto . th dport @refused4 jump refuse",
         "ip6 daddr . meta l4proto . th dport @refused6 jump refuse",

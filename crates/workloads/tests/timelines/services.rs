@@ -354,7 +354,7 @@ fn random_timelines() {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
     let first = number("LANDBRIDGE_TIMELINE", 0);
-    for seed in first..first + number("LANDBRIDGE_TIMELINES", 1000) {
+    for seed in first..first + number("LANDBRIDGE_TIMELINES", 250) {
         let result = std::panic::catch_unwind(|| play(seed));
         assert!(result.is_ok(), "seed {seed}: LANDBRIDGE_TIMELINE={seed} LANDBRIDGE_TIMELINES=1");
     }
