@@ -2,7 +2,8 @@
 //!
 //! Used where the kernel cannot forward by itself (no program `nft`). Each frontend has a task of its
 //! own; a change of backends reaches it through its pool, and a frontend without backends has no
-//! socket at all, so that the kernel refuses clients at once.
+//! socket at all, so that the kernel refuses clients at once; at a link without routes there is one, and it
+//! resets connections.
 
 mod datagrams;
 mod frontend;
@@ -80,8 +81,10 @@ impl Relay {
     /// Makes these the frontends; returns those that could not be opened, with the reason. They are
     /// tried again with the next call.
     pub fn apply(&mut self, wanted: &BTreeMap<Frontend, Behind>) -> Vec<(Frontend, std::io::Error)> {
+        // Where answers find no way back by routing, the kernel cannot refuse either: a socket has to.
         let serves = |frontend: &Frontend| {
-            wanted.get(frontend).is_some_and(|behind| !behind.backends.is_empty())
+            let behind = wanted.get(frontend);
+            behind.is_some_and(|behind| !behind.backends.is_empty() || frontend.link.is_some())
         };
         self.running.retain(|frontend, running| {
             let stays = serves(frontend) && !running.task.is_finished();

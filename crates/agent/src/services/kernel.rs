@@ -119,6 +119,14 @@ fn make_answers(pods: &str, services: &BTreeSet<IpNet>) -> anyhow::Result<answer
         net.ensure_rule(rule)?;
     }
     let sysctls = Sysctls::of(net.namespace());
+    // Packets of pods are translated where they are routed, not on their way through the bridge: there
+    // one that is sent back to its own pod is lost. A kernel that does not know of this needs nothing.
+    for family in ["iptables", "ip6tables"] {
+        let setting = Sysctl::parse(&format!("net.bridge.bridge-nf-call-{family}"))?;
+        if sysctls.read(&setting).is_ok() {
+            sysctls.ensure(&setting, 0)?;
+        }
+    }
     let names: Vec<&IfName> = links.iter().map(|link| &link.name).collect();
     take_questions(&sysctls, &names, &plan.bare)?;
     Ok(plan)

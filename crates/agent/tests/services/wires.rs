@@ -134,7 +134,7 @@ fn serve(pod: &Namespace, name: &str) {
             let called = called.clone();
             std::thread::spawn(move || {
                 let ip = peer.ip().to_canonical();
-                let _ = write!(stream, "{called} {ip}\n");
+                let _ = stream.write_all(format!("{called} {ip}\n").as_bytes());
                 // What is said after that comes back.
                 let mut buffer = [0; 1024];
                 while let Ok(count) = stream.read(&mut buffer) {

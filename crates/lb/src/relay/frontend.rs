@@ -31,6 +31,7 @@ impl Frontend {
         if let Some(link) = &self.link {
             socket.bind_device(Some(link.as_bytes()))?;
         }
+        free(&socket, self.address)?;
         socket.bind(self.address)?;
         socket.listen(WAITING)
     }
@@ -42,6 +43,7 @@ impl Frontend {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
+        free(&socket, self.address)?;
         rustix::net::bind(&socket, &self.address)?;
         let socket = UdpSocket::from_std(socket.into())?;
         if let Some(link) = &self.link {
@@ -49,4 +51,13 @@ impl Frontend {
         }
         Ok(socket)
     }
+}
+
+/// Lets a socket have an address that is local by a route alone: IPv6 asks for one of a link otherwise.
+fn free(socket: &impl std::os::fd::AsFd, address: SocketAddr) -> std::io::Result<()> {
+    match address {
+        SocketAddr::V4(_) => sockopt::set_ip_freebind(socket, true)?,
+        SocketAddr::V6(_) => sockopt::set_ipv6_freebind(socket, true)?,
+    }
+    Ok(())
 }
