@@ -139,7 +139,10 @@ fn many_services(wires: &Wires) {
             })
             .unwrap();
         let kib = script.len() / 1024;
-        println!("<!-- {what}: {made:.1?} to compute, {:.1?} in nft, {kib} KiB -->", begun.elapsed());
+        println!(
+            "<!-- {what}: {made:.1?} to compute, {:.1?} in nft, {kib} KiB -->",
+            begun.elapsed()
+        );
     };
     let (before, after) = (services(false), services(true));
     let of = |table: &Table| rules(table, &links, "cni0");

@@ -126,7 +126,8 @@ async fn listen(port: u16, door: Door, ingress: Arc<Ingress>, room: Arc<Semaphor
                 let _ = stream.set_nodelay(true);
                 let ingress = Arc::clone(&ingress);
                 tokio::spawn(async move {
-                    requests::connection(ingress, stream, Some(client.ip().to_canonical()), door).await;
+                    requests::connection(ingress, stream, Some(client.ip().to_canonical()), door)
+                        .await;
                     drop(permit);
                 });
             }

@@ -226,9 +226,7 @@ pub(crate) fn take<K: Resource>(
 fn monitor() -> Option<Monitor> {
     let watched = Watch { neighbours: false, rules: false, ..Watch::default() };
     let opened = Namespace::current().and_then(|own| Monitor::in_namespace(&own, watched));
-    opened
-        .inspect_err(|error| tracing::warn!(%error, "cannot listen for changes of links"))
-        .ok()
+    opened.inspect_err(|error| tracing::warn!(%error, "cannot listen for changes of links")).ok()
 }
 
 async fn changed(monitor: &mut Option<Monitor>) {

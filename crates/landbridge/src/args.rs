@@ -285,7 +285,9 @@ pub struct UpArgs {
 }
 
 /// How connections to Services are forwarded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum ServicePath {
     /// By the kernel where the program nft is, else by the agents
@@ -320,7 +322,8 @@ fn domain(text: &str) -> Result<String, String> {
     if text.len() <= 120 && text.split('.').all(label) {
         Ok(text.to_owned())
     } else {
-        Err("a domain is labels of lower case letters, digits and '-', as in apps.example.org".to_owned())
+        Err("a domain is labels of lower case letters, digits and '-', as in apps.example.org"
+            .to_owned())
     }
 }
 

@@ -71,9 +71,8 @@ impl Pool {
         client: IpAddr,
         tried: &[SocketAddr],
     ) -> Option<SocketAddr> {
-        let open = |address: &SocketAddr, backend: &Backend| {
-            !backend.draining && !tried.contains(address)
-        };
+        let open =
+            |address: &SocketAddr, backend: &Backend| !backend.draining && !tried.contains(address);
         let known = self.affinity.and_then(|affinity| {
             let (with, at) = self.clients.get(&client)?;
             let fresh = now.saturating_sub(*at) < affinity;
@@ -81,7 +80,9 @@ impl Pool {
             (fresh && open(with, backend) && backend.is_healthy(now)).then_some(*with)
         });
         let chosen = known
-            .or_else(|| self.turn(|address, backend| open(address, backend) && backend.is_healthy(now)))
+            .or_else(|| {
+                self.turn(|address, backend| open(address, backend) && backend.is_healthy(now))
+            })
             .or_else(|| self.turn(open))?;
         if self.affinity.is_some() {
             self.remember(client, chosen, now);

@@ -80,7 +80,10 @@ impl Default for Relay {
 impl Relay {
     /// Makes these the frontends; returns those that could not be opened, with the reason. They are
     /// tried again with the next call.
-    pub fn apply(&mut self, wanted: &BTreeMap<Frontend, Behind>) -> Vec<(Frontend, std::io::Error)> {
+    pub fn apply(
+        &mut self,
+        wanted: &BTreeMap<Frontend, Behind>,
+    ) -> Vec<(Frontend, std::io::Error)> {
         // Where answers find no way back by routing, the kernel cannot refuse either: a socket has to.
         let serves = |frontend: &Frontend| {
             let behind = wanted.get(frontend);
@@ -107,12 +110,12 @@ impl Relay {
             });
             shared.set(behind);
             let opened = match frontend.protocol {
-                Protocol::Tcp => frontend.listen().map(|listener| {
-                    tokio::spawn(streams::serve(listener, Arc::clone(&shared)))
-                }),
-                Protocol::Udp => frontend.receive().map(|socket| {
-                    tokio::spawn(datagrams::serve(socket, Arc::clone(&shared)))
-                }),
+                Protocol::Tcp => frontend
+                    .listen()
+                    .map(|listener| tokio::spawn(streams::serve(listener, Arc::clone(&shared)))),
+                Protocol::Udp => frontend
+                    .receive()
+                    .map(|socket| tokio::spawn(datagrams::serve(socket, Arc::clone(&shared)))),
             };
             match opened {
                 Ok(task) => {

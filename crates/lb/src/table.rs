@@ -144,9 +144,7 @@ impl Table {
     pub fn new(mut ports: Vec<Port>) -> Self {
         let place = |port: &Port| (port.name.clone(), !port.ipv4);
         ports.sort_by_cached_key(place);
-        ports.dedup_by(|later, earlier| {
-            (&later.name, later.ipv4) == (&earlier.name, earlier.ipv4)
-        });
+        ports.dedup_by(|later, earlier| (&later.name, later.ipv4) == (&earlier.name, earlier.ipv4));
         Self { ports }
     }
 
@@ -157,9 +155,8 @@ impl Table {
 
     /// Who stands behind an address and port now.
     pub fn backends(&self, protocol: Protocol, frontend: SocketAddr) -> BTreeSet<SocketAddr> {
-        let of = |port: &&Port| {
-            port.protocol == protocol && port.frontends().any(|own| own == frontend)
-        };
+        let of =
+            |port: &&Port| port.protocol == protocol && port.frontends().any(|own| own == frontend);
         let found = self.ports.iter().find(of);
         found.map(|port| port.anywhere.union(&port.here).copied().collect()).unwrap_or_default()
     }

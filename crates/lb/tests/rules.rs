@@ -98,29 +98,36 @@ fn port() -> impl Strategy<Value = Port> {
         (reach(), reach(), prop_oneof![Just(None), (1_u32..3).prop_map(Some)]),
         (backends(), backends()),
     )
-        .prop_map(|((name, udp, ipv4, number), (balanced, external, node, sources), policies, b)| {
-            let protocol = if udp { Protocol::Udp } else { Protocol::Tcp };
-            let name = format!("space/service-{name}/{protocol}/{number}");
-            let mut port = Port::new(&name, protocol, u16::from(number), ipv4);
-            let ip = |kind: &str, number: u8| {
-                if ipv4 { format!("10.{kind}.0.{number}") } else { format!("fd00:{kind}::{number}") }
+        .prop_map(
+            |((name, udp, ipv4, number), (balanced, external, node, sources), policies, b)| {
+                let protocol = if udp { Protocol::Udp } else { Protocol::Tcp };
+                let name = format!("space/service-{name}/{protocol}/{number}");
+                let mut port = Port::new(&name, protocol, u16::from(number), ipv4);
+                let ip = |kind: &str, number: u8| {
+                    if ipv4 {
+                        format!("10.{kind}.0.{number}")
+                    } else {
+                        format!("fd00:{kind}::{number}")
+                    }
                     .parse()
                     .unwrap()
-            };
-            let all = |set: &BTreeSet<u8>| -> BTreeSet<SocketAddr> {
-                set.iter().map(|n| SocketAddr::new(ip("1", *n), 8080)).collect()
-            };
-            port.cluster_ip = Some(ip("96", number));
-            port.balanced = balanced.iter().map(|n| ip("2", *n)).collect();
-            port.external = external.iter().map(|n| ip("3", *n)).collect();
-            port.node_port = node.then_some(30_000 + u16::from(number));
-            if sources {
-                port.sources = vec!["192.0.2.0/24".parse().unwrap(), "2001:db8::/32".parse().unwrap()];
-            }
-            (port.inside, port.outside, port.affinity) = policies;
-            (port.anywhere, port.here) = (all(&b.0), all(&b.1));
-            port
-        })
+                };
+                let all = |set: &BTreeSet<u8>| -> BTreeSet<SocketAddr> {
+                    set.iter().map(|n| SocketAddr::new(ip("1", *n), 8080)).collect()
+                };
+                port.cluster_ip = Some(ip("96", number));
+                port.balanced = balanced.iter().map(|n| ip("2", *n)).collect();
+                port.external = external.iter().map(|n| ip("3", *n)).collect();
+                port.node_port = node.then_some(30_000 + u16::from(number));
+                if sources {
+                    port.sources =
+                        vec!["192.0.2.0/24".parse().unwrap(), "2001:db8::/32".parse().unwrap()];
+                }
+                (port.inside, port.outside, port.affinity) = policies;
+                (port.anywhere, port.here) = (all(&b.0), all(&b.1));
+                port
+            },
+        )
 }
 
 fn table() -> impl Strategy<Value = Table> {

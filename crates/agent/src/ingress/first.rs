@@ -59,9 +59,7 @@ fn asked_for(mut bytes: &[u8]) -> io::Result<Option<Option<String>>> {
     }
     match acceptor.accept() {
         Ok(None) => Ok(None),
-        Ok(Some(accepted)) => {
-            Ok(Some(accepted.client_hello().server_name().map(str::to_owned)))
-        }
+        Ok(Some(accepted)) => Ok(Some(accepted.client_hello().server_name().map(str::to_owned))),
         Err((error, _)) => Err(io::Error::other(error)),
     }
 }

@@ -35,8 +35,15 @@ const TRIES: usize = 3;
 /// Names under this one mean this machine: browsers need no name server for them.
 const LOCAL: &str = ".localhost";
 /// What concerns one connection and not the request.
-const HOP: [&str; 7] =
-    ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
+const HOP: [&str; 7] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 type Body = BoxBody<Bytes, hyper::Error>;
 
@@ -261,7 +268,8 @@ async fn forward(
     secure: bool,
 ) -> anyhow::Result<Response<Body>> {
     if site.backends.is_empty() {
-        let text = format!("Route {}: no pod behind Service {} is ready\n", site.route, site.service);
+        let text =
+            format!("Route {}: no pod behind Service {} is ready\n", site.route, site.service);
         return Ok(say(StatusCode::SERVICE_UNAVAILABLE, text));
     }
     let upgrade = request.headers().get(UPGRADE).cloned();
@@ -338,7 +346,8 @@ async fn send<S>(stream: S, request: Request<Incoming>) -> anyhow::Result<Respon
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         // How it ends, the request is told.
         let _ = connection.with_upgrades().await;

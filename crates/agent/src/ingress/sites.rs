@@ -135,9 +135,7 @@ pub fn sites<'a>(
         sites.by_host.entry(host).or_default().push(Arc::new(site));
     }
     for of_host in sites.by_host.values_mut() {
-        of_host.sort_by(|a, b| {
-            b.path.len().cmp(&a.path.len()).then_with(|| a.route.cmp(&b.route))
-        });
+        of_host.sort_by(|a, b| b.path.len().cmp(&a.path.len()).then_with(|| a.route.cmp(&b.route)));
     }
     sites
 }
@@ -213,9 +211,7 @@ mod tests {
         let service = json!({"metadata": {"namespace": "n", "name": "web"}, "spec": {"ports": [
             {"name": "admin", "port": 81, "targetPort": 8081},
             {"name": "http", "port": 80, "targetPort": 8080}]}});
-        let endpoint = |ip: &str, node: &str, ready: bool| {
-            json!({"addresses": [ip], "nodeName": node, "conditions": {"ready": ready}})
-        };
+        let endpoint = |ip: &str, node: &str, ready: bool| json!({"addresses": [ip], "nodeName": node, "conditions": {"ready": ready}});
         let slice = json!({"addressType": "IPv4",
             "metadata": {"namespace": "n", "name": "s", "labels": {SERVICE: "web"}},
             "ports": [{"name": "admin", "port": 8081}, {"name": "http", "port": 8080}],
@@ -275,7 +271,13 @@ mod tests {
             assert_eq!(found, [number, number], "{port}");
         }
         let wrong = [route("r", &json!({"host": "a.test", "port": {"targetPort": 80}}))];
-        assert!(sites(wrong.iter(), &seen(), &BTreeSet::new()).of_host("a.test").unwrap().backends.is_empty());
+        assert!(
+            sites(wrong.iter(), &seen(), &BTreeSet::new())
+                .of_host("a.test")
+                .unwrap()
+                .backends
+                .is_empty()
+        );
     }
 
     #[test]

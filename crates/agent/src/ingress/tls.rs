@@ -23,9 +23,10 @@ pub fn server(site: &Site, own: Option<&Identity>) -> anyhow::Result<Arc<ServerC
         (None, Some(own)) => (&own.certificate, &own.key),
         (None, None) => anyhow::bail!("the ingress has no certificate of its own"),
     };
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificate.as_bytes())
-        .collect::<Result<_, _>>()
-        .context("the certificate is not PEM")?;
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_slice_iter(certificate.as_bytes())
+            .collect::<Result<_, _>>()
+            .context("the certificate is not PEM")?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).context("the key is not PEM")?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

@@ -101,9 +101,7 @@ pub fn plan(
         plan.marks.insert(link.name.to_string(), mark);
         let own = || addresses.iter().filter(|address| address.link == link.index);
         let has = |family: Family| {
-            own().any(|address| {
-                Family::of(&address.net) == family && !is_link_local(&address.net)
-            })
+            own().any(|address| Family::of(&address.net) == family && !is_link_local(&address.net))
         };
         if !has(Family::Ipv4) {
             plan.bare.insert(link.name.to_string());

@@ -96,7 +96,8 @@ fn ports_of(
                 port.balanced = of_family(&balanced);
             }
             port.external = of_family(&external);
-            port.node_port = given.node_port.and_then(|n| u16::try_from(n).ok()).filter(|n| *n != 0);
+            port.node_port =
+                given.node_port.and_then(|n| u16::try_from(n).ok()).filter(|n| *n != 0);
             policies(&mut port, spec);
             backends(&mut port, given, slices, node, dead);
             ports.push(port);

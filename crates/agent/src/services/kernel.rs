@@ -215,8 +215,8 @@ fn must_end(
     let to = flow.original.to;
     match by_address.get(&(protocol, to)) {
         Some(sets) => !sets.iter().any(|set| set.contains(&answers)),
-        None => by_port
-            .get(&(protocol, to.port()))
-            .is_some_and(|backends| !backends.contains(&answers)),
+        None => {
+            by_port.get(&(protocol, to.port())).is_some_and(|backends| !backends.contains(&answers))
+        }
     }
 }

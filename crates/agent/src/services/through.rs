@@ -16,7 +16,7 @@ use landbridge_lb::relay::{Behind, Frontend, Relay};
 use landbridge_lb::{Choice, Port, Table};
 use landbridge_linux::route::{RouteKind, table};
 use landbridge_linux::sysctl::{Conf, Sysctl};
-use landbridge_linux::{Handle, IfName, LinkKind, Route, Scope, Sysctls};
+use landbridge_linux::{Handle, IfName, Link, Route, Scope, Sysctls};
 use tokio::sync::watch;
 
 use super::answers::OURS;
@@ -39,9 +39,9 @@ impl Through {
         let ips: BTreeSet<IpAddr> =
             table.ports().iter().flat_map(Port::frontends).map(|to| to.ip()).collect();
         let made = tokio::task::spawn_blocking(move || make_local(&ips)).await;
-        let bare = made.context("making addresses local ended badly")??;
+        let links = made.context("making addresses local ended badly")??;
         let own = self.addresses.borrow_and_update().clone();
-        let failures = self.relay.apply(&frontends(table, &own, &bare));
+        let failures = self.relay.apply(&frontends(table, &own, &links));
         self.relay.cut(dead);
         let mut told = BTreeSet::new();
         for (frontend, error) in failures {
@@ -65,12 +65,12 @@ impl Through {
     }
 }
 
-/// Where clients come in, and what is behind. Links without an address get sockets of their own, whose
-/// answers leave there.
+/// Where clients come in, and what is behind. With `links`, outer addresses have a socket for each of
+/// them, whose answers leave there.
 pub fn frontends(
     table: &Table,
     own: &[IpAddr],
-    bare: &BTreeSet<String>,
+    links: &BTreeSet<String>,
 ) -> BTreeMap<Frontend, Behind> {
     let mut wanted = BTreeMap::new();
     for port in table.ports() {
@@ -93,9 +93,13 @@ pub fn frontends(
         let outside = port.choice(port.outside);
         for ip in port.outer_addresses() {
             let sources = if port.balanced.contains(&ip) { &port.sources[..] } else { &[] };
-            put(ip, port.port, None, behind(outside, sources));
-            for link in bare.iter().filter(|_| ip.is_ipv4()) {
-                put(ip, port.port, Some(link), behind(outside, sources));
+            // Beside a socket for all links the kernel would not always prefer the one for a link.
+            if links.is_empty() || ip.is_ipv6() {
+                put(ip, port.port, None, behind(outside, sources));
+            } else {
+                for link in links {
+                    put(ip, port.port, Some(link), behind(outside, sources));
+                }
             }
         }
         if let Some(number) = port.node_port {
@@ -107,7 +111,8 @@ pub fn frontends(
     wanted
 }
 
-/// Makes these addresses local, and no others of ours; returns the links without an IPv4 address.
+/// Makes these addresses local, and no others of ours; returns the links that need sockets of their own:
+/// all by which clients may come, where one of them has no IPv4 address; else none.
 fn make_local(ips: &BTreeSet<IpAddr>) -> anyhow::Result<BTreeSet<String>> {
     let net = Handle::open()?;
     let (links, addresses) = (net.links()?, net.addresses()?);
@@ -141,15 +146,15 @@ fn make_local(ips: &BTreeSet<IpAddr>) -> anyhow::Result<BTreeSet<String>> {
         }
         net.ensure_route(&route).with_context(|| format!("cannot make {destination} local"))?;
     }
-    let has_address = |link: &landbridge_linux::Link| {
-        addresses.iter().any(|a| a.link == link.index && a.net.addr().is_ipv4())
-    };
-    let bare = links.iter().filter(|link| {
-        link.up
-            && link.kind != LinkKind::Loopback
-            && link.master.is_none()
-            && !landbridge_nodestate::is_of_a_pod(&link.name, link)
-            && !has_address(link)
-    });
-    Ok(bare.map(|link| link.name.to_string()).collect())
+    let has_address =
+        |link: &Link| addresses.iter().any(|a| a.link == link.index && a.net.addr().is_ipv4());
+    let doors: Vec<&Link> = links
+        .iter()
+        .filter(|link| link.up && link.master.is_none())
+        .filter(|link| !landbridge_nodestate::is_of_a_pod(&link.name, link))
+        .collect();
+    if doors.iter().all(|link| has_address(link)) {
+        return Ok(BTreeSet::new());
+    }
+    Ok(doors.into_iter().map(|link| link.name.to_string()).collect())
 }

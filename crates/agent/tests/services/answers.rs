@@ -23,7 +23,8 @@ fn show(handle: &Handle, services: &[&str]) -> (Vec<String>, Vec<String>, BTreeS
     let (links, addresses) = (handle.links().unwrap(), handle.addresses().unwrap());
     let services = services.iter().map(|text| net(text)).collect();
     let plan = plan(&links, &addresses, &handle.routes().unwrap(), "cni0", &services);
-    let name = |index: &LinkIndex| links.iter().find(|l| l.index == *index).unwrap().name.to_string();
+    let name =
+        |index: &LinkIndex| links.iter().find(|l| l.index == *index).unwrap().name.to_string();
     let routes = plan.routes.iter().filter(|route| route.destination.addr().is_ipv4());
     let routes = routes.map(|r| format!("{} {}", r.destination, name(&r.link.unwrap()))).collect();
     let rules = plan.rules.iter().map(|rule| rule.to_string()).collect();

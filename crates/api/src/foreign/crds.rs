@@ -446,7 +446,11 @@ fn routes() -> Vec<Served> {
         versions: &["v1"],
         columns: vec![
             column("Host", "string", ".status.ingress[0].host"),
-            column("Admitted", "string", r#".status.ingress[0].conditions[?(@.type=="Admitted")].status"#),
+            column(
+                "Admitted",
+                "string",
+                r#".status.ingress[0].conditions[?(@.type=="Admitted")].status"#,
+            ),
             column("Service", "string", ".spec.to.name"),
             column("TLS", "string", ".spec.tls.termination"),
         ],

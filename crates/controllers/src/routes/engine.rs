@@ -102,7 +102,8 @@ fn judge<'a>(
     let first = namespaces.entry(host.to_owned()).or_insert(route);
     let holder = key(first);
     if holder.namespace != own.namespace {
-        let why = format!("a route in another namespace holds {host} and is older than {}", own.name);
+        let why =
+            format!("a route in another namespace holds {host} and is older than {}", own.name);
         return Err(("HostAlreadyClaimed", why));
     }
     let first = paths.entry((host.to_owned(), route.spec.path.clone())).or_insert(route);
@@ -137,7 +138,8 @@ fn status(
         Err(why) => ("False", why),
     };
     let before = route.status.ingress.iter().find(|ingress| ingress.router_name == ROUTER);
-    let known = before.and_then(|ingress| ingress.conditions.iter().find(|c| c.type_ == "Admitted"));
+    let known =
+        before.and_then(|ingress| ingress.conditions.iter().find(|c| c.type_ == "Admitted"));
     let since = known.filter(|known| known.status == status);
     let wanted = RouteIngress {
         host: host.to_owned(),
@@ -149,8 +151,10 @@ fn status(
             status: status.to_owned(),
             reason: reason.to_owned(),
             message,
-            last_transition_time: since
-                .map_or_else(|| now.strftime("%FT%TZ").to_string(), |c| c.last_transition_time.clone()),
+            last_transition_time: since.map_or_else(
+                || now.strftime("%FT%TZ").to_string(),
+                |c| c.last_transition_time.clone(),
+            ),
         }],
     };
     if before == Some(&wanted) {
@@ -246,10 +250,9 @@ mod tests {
     #[test]
     fn others_words_stay() {
         let mut one = route("a/b", json!({"host": "a.test"}), 1);
-        one.status.ingress.push(RouteIngress {
-            router_name: "shard".to_owned(),
-            ..RouteIngress::default()
-        });
+        one.status
+            .ingress
+            .push(RouteIngress { router_name: "shard".to_owned(), ..RouteIngress::default() });
         let routes = settle(vec![one]);
         let names: Vec<&str> =
             routes[0].status.ingress.iter().map(|i| i.router_name.as_str()).collect();

@@ -24,9 +24,10 @@ pub struct Frontend {
 impl Frontend {
     /// Opens a socket for connections.
     pub(super) fn listen(&self) -> std::io::Result<TcpListener> {
-        let socket = if self.address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        let socket =
+            if self.address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
-        // The same address by all links and by one: the one is preferred by the kernel.
+        // The same address by several links.
         socket.set_reuseport(true)?;
         if let Some(link) = &self.link {
             socket.bind_device(Some(link.as_bytes()))?;

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::fixed::{self, SETS, TABLE};
 use super::Rules;
+use super::fixed::{self, SETS, TABLE};
 
 /// So many elements go into one command: a longer line is slower to read.
 const AT_ONCE: usize = 500;
@@ -51,9 +51,8 @@ pub fn change(old: &Rules, new: &Rules) -> String {
         let none = BTreeMap::new();
         let before = old.elements.get(set).unwrap_or(&none);
         let after = new.elements.get(set).unwrap_or(&none);
-        let differs = |a: &BTreeMap<String, String>, key: &String, value: &String| {
-            a.get(key) != Some(value)
-        };
+        let differs =
+            |a: &BTreeMap<String, String>, key: &String, value: &String| a.get(key) != Some(value);
         let gone = before.iter().filter(|(key, value)| differs(after, key, value));
         elements(&mut script, "delete", set, gone.map(|(key, _)| key.clone()).collect());
         let came = after.iter().filter(|(key, value)| differs(before, key, value));

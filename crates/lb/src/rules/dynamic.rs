@@ -189,10 +189,8 @@ impl Words {
         let mut each = Vec::new();
         for (at, backend) in backends.iter().enumerate() {
             let word = format!("{}/{}", backend.ip().to_string().replace(':', "_"), backend.port());
-            let (set, chain) = (
-                format!("{}/{word}/{seconds}", self.name),
-                format!("{}/{word}", self.name),
-            );
+            let (set, chain) =
+                (format!("{}/{word}/{seconds}", self.name), format!("{}/{word}", self.name));
             rules.sets.insert(
                 set.clone(),
                 format!(

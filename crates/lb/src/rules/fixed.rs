@@ -63,7 +63,8 @@ pub(super) fn chains(pods: &str) -> String {
     );
     // Answers go back by the link the question came by: the mark chooses the routing table. A packet
     // with a wrong checksum or outside of its window is of no connection and gets none.
-    let restore = format!("ct direction reply ct mark & 0xffff0000 == {LINK_MARK:#x} meta mark set ct mark");
+    let restore =
+        format!("ct direction reply ct mark & 0xffff0000 == {LINK_MARK:#x} meta mark set ct mark");
     chain(
         "marks",
         "filter hook prerouting priority -150",
@@ -74,7 +75,9 @@ pub(super) fn chains(pods: &str) -> String {
         ],
     );
     // Sockets of this node answer by the mark of the question (net.ipv4.tcp_fwmark_accept).
-    let own = format!("fib daddr type local ct mark & 0xffff0000 == {LINK_MARK:#x} meta mark set ct mark");
+    let own = format!(
+        "fib daddr type local ct mark & 0xffff0000 == {LINK_MARK:#x} meta mark set ct mark"
+    );
     chain("translate", "nat hook prerouting priority -100", &["jump services"]);
     chain("translate_own", "nat hook output priority -100", &["jump services"]);
     let guard = [

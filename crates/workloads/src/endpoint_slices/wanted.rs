@@ -108,8 +108,7 @@ pub fn groups(world: &World, service: &Service) -> Option<BTreeMap<Family, Vec<G
             continue;
         }
         let given = spec.ports.as_deref().unwrap_or_default();
-        let ports: Vec<EndpointPort> =
-            given.iter().filter_map(|port| resolve(port, pod)).collect();
+        let ports: Vec<EndpointPort> = given.iter().filter_map(|port| resolve(port, pod)).collect();
         // Whoever has none of the ports that were asked for is no endpoint of this Service.
         if ports.is_empty() && !given.is_empty() {
             continue;
@@ -145,7 +144,8 @@ fn resolve(port: &ServicePort, pod: &Pod) -> Option<EndpointPort> {
             let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
             let mut ports = containers.flat_map(|container| container.ports.iter().flatten());
             let found = ports.find(|p| {
-                p.name.as_deref() == Some(name) && p.protocol.as_deref().unwrap_or("TCP") == protocol
+                p.name.as_deref() == Some(name)
+                    && p.protocol.as_deref().unwrap_or("TCP") == protocol
             });
             found?.container_port
         }

@@ -43,7 +43,8 @@ pub(super) fn concerned(world: &World, change: &Changed, items: &mut BTreeSet<It
         Changed::Pod(key, before, after) => {
             for pod in [before, after].into_iter().flatten() {
                 pod_concerns(world, key, pod, after.is_none(), items);
-                if endpoint_slices::facts(before.as_deref()) != endpoint_slices::facts(after.as_deref())
+                if endpoint_slices::facts(before.as_deref())
+                    != endpoint_slices::facts(after.as_deref())
                 {
                     items.extend(world.services_of(pod).cloned().map(Item::Service));
                 }

@@ -128,7 +128,10 @@ fn named_ports_differ_from_pod_to_pod() {
     lab.controllers();
     let by_port: BTreeMap<i64, usize> = slices(&lab, "web")
         .map(|slice| {
-            (slice["ports"][0]["port"].as_i64().unwrap(), slice["endpoints"].as_array().unwrap().len())
+            (
+                slice["ports"][0]["port"].as_i64().unwrap(),
+                slice["endpoints"].as_array().unwrap().len(),
+            )
         })
         .collect();
     assert_eq!(by_port, BTreeMap::from([(9000, 2), (9001, 2)]));
@@ -159,7 +162,8 @@ fn both_families_headless_and_not_ready() {
         assert_eq!(found[0]["hostname"], "db-0");
     }
     // A family that is given up goes with its slices.
-    lab.server.change(Service, &at("db"), |service| service["spec"]["ipFamilies"] = json!(["IPv4"]));
+    lab.server
+        .change(Service, &at("db"), |service| service["spec"]["ipFamilies"] = json!(["IPv4"]));
     lab.controllers();
     assert_eq!(slices(&lab, "db").count(), 1);
 }
@@ -181,7 +185,10 @@ fn what_others_make_is_left_alone() {
     lab.controllers();
     assert_eq!(slices(&lab, "web").count(), 1);
     assert_eq!(slices(&lab, "mixed").count(), 2);
-    assert_eq!(lab.object(EndpointSlice, "mixed-mine")["endpoints"][0]["addresses"][0], "192.0.2.1");
+    assert_eq!(
+        lab.object(EndpointSlice, "mixed-mine")["endpoints"][0]["addresses"][0],
+        "192.0.2.1"
+    );
 }
 
 #[test]
@@ -197,7 +204,10 @@ fn slices_hold_a_hundred_and_one_pod_is_one_write() {
     sizes.sort_unstable();
     assert_eq!(sizes, [50, MOST, MOST]);
     for (what, change) in [
-        ("not ready", (|lab: &mut Lab| lab.server.set_pod(&at("p7"), "Running", false)) as fn(&mut Lab)),
+        (
+            "not ready",
+            (|lab: &mut Lab| lab.server.set_pod(&at("p7"), "Running", false)) as fn(&mut Lab),
+        ),
         ("ready", |lab| lab.server.set_pod(&at("p7"), "Running", true)),
         ("gone", |lab| lab.server.remove(Pod, &at("p120"))),
         ("new", |lab| pod(lab, "new", "web", 900, true)),
@@ -261,7 +271,8 @@ fn play(seed: u64) {
     lab.server.create(Service, service("web", &json!({})));
     lab.server.create(Service, service("db", &json!({"ipFamilies": ["IPv6", "IPv4"]})));
     let named = json!([{"name": "api", "port": 80, "targetPort": "http"}]);
-    lab.server.create(Service, service("both", &json!({"selector": {"app": "web"}, "ports": named})));
+    lab.server
+        .create(Service, service("both", &json!({"selector": {"app": "web"}, "ports": named})));
     let mut number = 0;
     for _ in 0..400 {
         match lab.chance.below(40) {
