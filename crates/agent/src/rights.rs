@@ -7,6 +7,10 @@ const READ: &[&str] = &["get", "list", "watch"];
 /// One line per group: which resources, and what may be done to them.
 const NODE: &[(&str, &[&str], &[&str])] = &[
     ("", &["nodes", "pods", "namespaces"], READ),
+    // What is behind Services.
+    ("", &["services"], READ),
+    ("discovery.k8s.io", &["endpointslices"], READ),
+    ("route.openshift.io", &["routes"], READ),
     // The annotation that tells a pod's networks.
     ("", &["pods/status"], &["patch", "update"]),
     ("apps", &["statefulsets", "daemonsets", "replicasets"], &["get"]),

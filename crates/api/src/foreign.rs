@@ -13,6 +13,7 @@
 //! | [`openstack`] | any kind of `*.openstack.org`: attachments, virtual addresses, NIC mappings |
 //! | [`catalogue`] | which OpenStack service listens on which ports |
 //! | [`service`] | Service |
+//! | [`route`] | Route of OpenShift |
 //! | [`neutron`] | networks, subnets and ports as Neutron or its client print them |
 //! | `crds` | the CRDs of all of them, for the embedded API |
 //! | `alias` | the one misspelt field that is taken for the right one |
@@ -26,6 +27,7 @@ pub mod neutron;
 pub mod nmstate;
 pub mod openstack;
 mod read;
+pub mod route;
 pub mod service;
 pub mod whereabouts;
 

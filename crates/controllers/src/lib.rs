@@ -11,6 +11,7 @@
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
 //! | [`metrics`] | where controllers post their figures |
 //! | [`memberkey`] | the key with which agents sign what they tell each other |
+//! | [`routes`] | in a lab: who gets which host name |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
@@ -20,6 +21,7 @@ pub mod memberkey;
 pub mod metrics;
 pub mod mirror;
 pub mod rights;
+pub mod routes;
 pub mod vips;
 
 use std::future::Future;

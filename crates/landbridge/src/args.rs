@@ -130,6 +130,7 @@ Examples:
   landbridge up --lab director                another lab; `landbridge lab shapes` lists them
   landbridge up --lab my-lab.yaml             your own (`landbridge lab shapes default` is one to start from)
   landbridge up --lab none                    no nodes: the API and the controllers
+  landbridge up --ingress-domain apps.my.lab  hosts of Routes: NAME-NAMESPACE.apps.my.lab
 
 Files in the state directory (for their owner only):
   kubeconfig       for kubectl: kubectl --kubeconfig .landbridge/kubeconfig get netconfigs
@@ -265,9 +266,70 @@ pub struct UpArgs {
     #[arg(long, env = "LANDBRIDGE_LAB", default_value = "default", value_name = "SHAPE|FILE")]
     pub lab: String,
 
+    /// Domain of Routes without a host: <name>-<namespace>.<domain>
+    #[arg(
+        long,
+        env = "LANDBRIDGE_INGRESS_DOMAIN",
+        default_value = "apps.lab.landbridge.test",
+        value_name = "DOMAIN",
+        value_parser = domain
+    )]
+    pub ingress_domain: String,
+
+    /// Port on the loopback that leads to the lab's ingress. Without it: 8080, or any free one
+    #[arg(long, value_name = "N")]
+    pub ingress_port: Option<u16>,
+
+    /// How nodes of the lab forward connections to Services
+    #[arg(long, env = "LANDBRIDGE_SERVICES", value_enum, default_value_t, value_name = "HOW")]
+    pub services: ServicePath,
+
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,
+}
+
+/// How connections to Services are forwarded.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum ServicePath {
+    /// By the kernel where the program nft is, else by the agents
+    #[default]
+    Auto,
+    /// By the kernel, with nft
+    Nft,
+    /// By the agents
+    Relay,
+}
+
+impl ServicePath {
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Nft => "nft",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+/// A domain: labels of letters, digits and hyphens.
+fn domain(text: &str) -> Result<String, String> {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    // Name and namespace of a Route go before it.
+    if text.len() <= 120 && text.split('.').all(label) {
+        Ok(text.to_owned())
+    } else {
+        Err("a domain is labels of lower case letters, digits and '-', as in apps.example.org"
+            .to_owned())
+    }
 }
 
 /// `landbridge exec`

@@ -8,6 +8,7 @@
 //! process with a socket of the API for each of its nodes.
 
 mod agents;
+pub(crate) mod ingress;
 mod lab;
 
 use std::net::IpAddr;
@@ -164,14 +165,20 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 
     let listening = listen(args.bind, args.port, state.last_port()).await?;
     state.remember_port(listening.port)?;
-    let mut running = state.begin(run_info(&state, &listening, args.detached_child)?)?;
+    let shape = lab::shape(args)?;
+    let door = match &shape {
+        None => None,
+        Some(_) => Some(ingress::listen(args.ingress_port).await?),
+    };
+    let mut info = run_info(&state, &listening, args.detached_child)?;
+    info.ingress = door.as_ref().map(|(_, address)| format!("http://{address}"));
+    let mut running = state.begin(info)?;
 
     let names = certificate_names(args.bind);
     let pki = Pki::ensure_for(&state.pki(), &names, Timestamp::now())?;
     let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
-    let shape = lab::shape(args)?;
     let settings = settings(args);
     let server = open(&state, &pki, &settings).await?;
     let figures = server.stats();
@@ -215,8 +222,13 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let lab = match shape {
         None => None,
         Some(shape) => {
-            let lab = lab::start(&server, &state, args, &shape, &mut tasks, &stopped).await?;
+            let lab = lab::start(&server, &state, args, &shape, &pki, &mut tasks, &stopped).await?;
             progress.step("lab", lab.describe());
+            if let Some((listener, address)) = door {
+                let sockets = ingress::sockets(&std::path::absolute(state.lab())?, &shape);
+                tasks.spawn(ingress::run(listener, sockets, wait_for(stopped.clone())));
+                progress.step("ingress", format!("http://{address} for *.{}", args.ingress_domain));
+            }
             Some(lab)
         }
     };
@@ -294,6 +306,7 @@ fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::
         commit: version::COMMIT.to_owned(),
         ready: false,
         detached,
+        ingress: None,
     })
 }
 

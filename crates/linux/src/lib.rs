@@ -38,6 +38,7 @@
 pub mod address;
 pub mod checkpoint;
 mod connection;
+pub mod conntrack;
 pub mod error;
 mod handle;
 pub mod link;
@@ -56,6 +57,7 @@ pub mod sysctl;
 
 pub use self::address::Address;
 pub use self::checkpoint::Checkpoint;
+pub use self::conntrack::Conntrack;
 pub use self::error::{Action, Attempt, Error, Refusal, Result};
 pub use self::handle::{Ensured, Handle};
 pub use self::link::{Link, LinkChange, LinkIndex, LinkKind, NewLink, Select};

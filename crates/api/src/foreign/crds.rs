@@ -18,11 +18,11 @@ use self::schema::{
     default, flag, free, int_or_string, integer, list, map, object, open, required, selector,
     selectors, text, texts, time,
 };
-use super::{cni, metallb, nmstate, whereabouts};
+use super::{cni, metallb, nmstate, route, whereabouts};
 
 /// Every foreign kind that the embedded API serves.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [cni(), whereabouts(), nmstate(), metallb(), announcements(), openstack()]
+    [cni(), whereabouts(), nmstate(), metallb(), announcements(), routes(), openstack()]
         .into_iter()
         .flatten()
         .map(Served::crd)
@@ -432,6 +432,91 @@ fn announcements() -> Vec<Served> {
         schema: object(
             "Which node announces a Service.",
             [("spec", free("Nothing is asked.")), ("status", status)],
+        ),
+    }]
+}
+
+fn routes() -> Vec<Served> {
+    let target = || {
+        let fields = [
+            ("kind", default("Service", text("Always Service."))),
+            ("name", text("The Service.")),
+            ("weight", integer("Beside alternateBackends.")),
+        ];
+        required(&["name"], object("The Service behind it.", fields))
+    };
+    let tls = object(
+        "How TLS ends.",
+        [
+            ("termination", text("edge, reencrypt or passthrough.")),
+            ("certificate", text("The certificate, PEM; none: the ingress's own.")),
+            ("key", text("Its key, PEM.")),
+            ("caCertificate", text("Certificates between it and its authority, PEM.")),
+            ("destinationCACertificate", text("Whom pods' certificates are trusted from, PEM.")),
+            ("insecureEdgeTerminationPolicy", text("None, Allow or Redirect.")),
+            ("externalCertificate", open(object("A Secret with the certificate.", []))),
+        ],
+    );
+    let spec = object(
+        "What is wanted.",
+        [
+            ("host", text("The name; none: one is made of name, namespace and domain.")),
+            ("subdomain", text("Kept.")),
+            ("path", text("Only requests whose path begins so.")),
+            ("to", target()),
+            ("alternateBackends", list("Kept; all requests go to `to`.", target())),
+            ("port", object("Which port.", [("targetPort", int_or_string("Its name or number."))])),
+            ("tls", required(&["termination"], tls)),
+            ("wildcardPolicy", default("None", text("Always None."))),
+            ("httpHeaders", open(object("Kept.", []))),
+        ],
+    );
+    let condition = object(
+        "One aspect.",
+        [
+            ("type", text("Admitted.")),
+            ("status", text("True, False or Unknown.")),
+            ("reason", text("Why, as one word.")),
+            ("message", text("Why, in words.")),
+            ("lastTransitionTime", time("When the status last changed.")),
+        ],
+    );
+    let ingress = object(
+        "What one ingress says.",
+        [
+            ("host", text("The name it is served under.")),
+            ("routerName", text("Which ingress.")),
+            ("routerCanonicalHostname", text("The ingress's own name.")),
+            ("wildcardPolicy", text("Always None.")),
+            ("conditions", list("Whether it is served.", condition)),
+        ],
+    );
+    let status = object("Who serves it.", [("ingress", list("One for each ingress.", ingress))]);
+    vec![Served {
+        group: route::GROUP,
+        kind: route::KIND,
+        plural: "routes",
+        singular: "route",
+        short: &[],
+        namespaced: true,
+        versions: &["v1"],
+        columns: vec![
+            column("Host", "string", ".status.ingress[0].host"),
+            column(
+                "Admitted",
+                "string",
+                r#".status.ingress[0].conditions[?(@.type=="Admitted")].status"#,
+            ),
+            column("Service", "string", ".spec.to.name"),
+            column("TLS", "string", ".spec.tls.termination"),
+        ],
+        status: true,
+        schema: required(
+            &["spec"],
+            object(
+                "A host name under which a Service is reached from outside.",
+                [("spec", required(&["to"], spec)), ("status", status)],
+            ),
         ),
     }]
 }

@@ -1,0 +1,145 @@
+//! OpenShift's Route: a host name, and the Service behind it.
+//!
+//! Read tolerantly: one odd object must not end a watch.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::core::{NamespaceResourceScope, Resource};
+use serde::{Deserialize, Serialize};
+
+/// The group of Routes.
+pub const GROUP: &str = "route.openshift.io";
+/// Their kind.
+pub const KIND: &str = "Route";
+
+/// A host name, and the Service behind it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Route {
+    pub api_version: String,
+    pub kind: String,
+    pub metadata: ObjectMeta,
+    pub spec: RouteSpec,
+    pub status: RouteStatus,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteSpec {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// Only requests whose path begins so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    pub to: RouteTarget,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<RoutePort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<RouteTls>,
+}
+
+/// The Service.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteTarget {
+    pub kind: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<i32>,
+}
+
+/// Which of the Service's ports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoutePort {
+    /// The port's name in the Service, or the number on the pods.
+    pub target_port: IntOrString,
+}
+
+/// How TLS ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteTls {
+    /// `edge`, `reencrypt` or `passthrough`.
+    pub termination: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub certificate: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    #[serde(rename = "caCertificate", skip_serializing_if = "String::is_empty")]
+    pub ca_certificate: String,
+    /// Whom the pods' certificates are trusted from, with `reencrypt`.
+    #[serde(rename = "destinationCACertificate", skip_serializing_if = "String::is_empty")]
+    pub destination_ca_certificate: String,
+    /// `None`, `Allow` or `Redirect`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub insecure_edge_termination_policy: String,
+}
+
+/// Who serves it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteStatus {
+    pub ingress: Vec<RouteIngress>,
+}
+
+/// One ingress that has an opinion on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteIngress {
+    pub host: String,
+    pub router_name: String,
+    pub router_canonical_hostname: String,
+    pub wildcard_policy: String,
+    pub conditions: Vec<RouteCondition>,
+}
+
+/// Whether it is served.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteCondition {
+    #[serde(rename = "type")]
+    pub type_: String,
+    pub status: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub last_transition_time: String,
+}
+
+impl Route {
+    /// Whether an ingress has said that it serves this Route.
+    pub fn is_admitted(&self) -> bool {
+        let said = self.status.ingress.iter().flat_map(|ingress| &ingress.conditions);
+        said.into_iter().any(|c| c.type_ == "Admitted" && c.status == "True")
+    }
+}
+
+impl Resource for Route {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        KIND.into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        GROUP.into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        "routes".into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
