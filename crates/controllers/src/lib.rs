@@ -7,10 +7,12 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod endpoints;
 pub mod hosts;
 pub mod ipam;
 pub mod mirror;
@@ -18,10 +20,23 @@ pub mod rights;
 
 use std::future::Future;
 
-/// Runs every controller until `stop` is done.
-pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
+/// Which controllers run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Whether control planes and services are acted on. On a cluster with the OpenStack operators
+    /// they are theirs.
+    pub control_planes: bool,
+}
+
+/// Runs the controllers until `stop` is done.
+pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Output = ()>) {
     use futures::FutureExt as _;
     let stop = stop.shared();
     let hosts = hosts::run(client.clone(), stop.clone());
-    futures::future::join(ipam::run(client, stop), hosts).await;
+    let planes = async {
+        if settings.control_planes {
+            endpoints::run(client.clone(), stop.clone()).await;
+        }
+    };
+    futures::future::join3(ipam::run(client.clone(), stop.clone()), hosts, planes).await;
 }

@@ -203,7 +203,11 @@ address is taken by a compare-and-swap, so they get in nobody's way.
 Examples:
   landbridge operator                             $KUBECONFIG, ~/.kube/config, or the pod's own account
   landbridge operator --kubeconfig admin.conf
-  landbridge operator --context staging";
+  landbridge operator --context staging
+  landbridge operator --control-planes            also OpenStackControlPlane, Glance, RabbitMq, ...
+
+Control planes are left to the OpenStack operators unless --control-planes is given: two that write
+the same Services would undo each other's work.";
 
 const STATUS_HELP: &str = "\
 Exit codes:
@@ -259,6 +263,16 @@ pub struct UpArgs {
     /// The lab: a shape by name (`landbridge lab shapes`), a file with one, or `none`
     #[arg(long, env = "LANDBRIDGE_LAB", default_value = "default", value_name = "SHAPE|FILE")]
     pub lab: String,
+
+    /// Routes without a host get one below this domain
+    #[arg(
+        long,
+        env = "LANDBRIDGE_INGRESS_DOMAIN",
+        default_value = "apps.landbridge.test",
+        value_name = "DOMAIN",
+        value_parser = domain
+    )]
+    pub ingress_domain: String,
 
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
@@ -496,6 +510,28 @@ pub struct OperatorArgs {
     /// Context of that file
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+
+    /// Act on control planes and their services, too: only where the OpenStack operators do not run
+    #[arg(long, env = "LANDBRIDGE_CONTROL_PLANES")]
+    pub control_planes: bool,
+}
+
+/// A DNS name that host names can be made below.
+fn domain(text: &str) -> Result<String, String> {
+    let text = text.trim_matches('.').to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+        (1..=63).contains(&bytes.len())
+            && bytes.iter().all(plain)
+            && bytes.first() != Some(&b'-')
+            && bytes.last() != Some(&b'-')
+    };
+    if text.len() <= 189 && text.split('.').all(is_label) {
+        Ok(text)
+    } else {
+        Err("must be a DNS name of at most 189 characters, for example apps.example.com".to_owned())
+    }
 }
 
 /// `landbridge status`

@@ -75,6 +75,7 @@ fn spawn(args: &UpArgs, log_level: Option<LogLevel>, state: &StateDir) -> anyhow
         .args(["up", "--detached-child", "--dir"])
         .arg(state.path())
         .args(["--bind", &args.bind.to_string(), "--lab", &args.lab])
+        .args(["--ingress-domain", &args.ingress_domain])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(state.open_log()?);

@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
+use landbridge_api::Defaults;
 use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
-use landbridge_controllers::rights;
+use landbridge_controllers::{Settings, rights};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -172,7 +173,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
 
-    let kinds = custom_kinds()?;
+    let kinds = custom_kinds(args)?;
     let count = kinds.len();
     server.install(kinds).await.context("cannot install the custom resource definitions")?;
     progress.step("kinds", format!("{count} custom resource definitions"));
@@ -197,13 +198,16 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
     } else {
         let admin = server.client(Identity::system("bootstrap"));
-        rights::grant(&admin, rights::USER)
+        // Nobody else acts on control planes here.
+        let settings = Settings { control_planes: true };
+        rights::grant(&admin, rights::USER, settings)
             .await
             .context("cannot give the controllers their role")?;
         let client = server.client(Identity::new(rights::USER, &[]).authenticated());
-        tasks.spawn(landbridge_controllers::run(client.clone(), wait_for(stopped.clone())));
+        let stop = wait_for(stopped.clone());
+        tasks.spawn(landbridge_controllers::run(client.clone(), settings, stop));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), records of pods (IPPool)".to_owned());
+        progress.step("controllers", "addresses (IPSet), records of pods (IPPool), control planes".to_owned());
     }
     let lab = match shape {
         None => None,
@@ -234,11 +238,13 @@ async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
 }
 
 /// Every kind of ours, and those of others that go with them, with their rules.
-fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
+fn custom_kinds(args: &UpArgs) -> anyhow::Result<Vec<CustomKind>> {
+    let defaults =
+        Defaults { ingress_domain: args.ingress_domain.clone(), ..Defaults::default() };
     landbridge_api::all_crds()
         .into_iter()
         .map(|crd| {
-            let hooks = landbridge_plan::hooks(&crd.spec.group, &crd.spec.names.kind);
+            let hooks = landbridge_plan::hooks_with(&defaults, &crd.spec.group, &crd.spec.names.kind);
             let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
             Ok(CustomKind { crd, hooks })
         })
