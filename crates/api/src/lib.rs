@@ -53,7 +53,6 @@ pub fn hooks_with(defaults: &Defaults, group: &str, kind: &str) -> Option<Arc<dy
         foreign::route::GROUP if kind == foreign::route::KIND => {
             Some(Arc::new(foreign::route::RouteHooks::new(&defaults.ingress_domain)))
         }
-        "rabbitmq.com" => Some(Arc::new(foreign::OpenStackHooks)),
         group if foreign::openstack::is_group(group) => Some(Arc::new(foreign::OpenStackHooks)),
         _ => None,
     }

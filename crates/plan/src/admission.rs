@@ -63,8 +63,7 @@ pub fn hooks_with(defaults: &Defaults, group: &str, kind: &str) -> Option<Arc<dy
         return own;
     }
     // The rules of OpenStack's kinds leave spelling, pools and attachments to the rules across kinds.
-    let is_openstack = openstack::is_group(group) || group == "rabbitmq.com";
-    let judges = own.is_some() && (!is_openstack || group == network::GROUP);
+    let judges = own.is_some() && (!openstack::is_group(group) || group == network::GROUP);
     Some(Arc::new(Across { own: own.unwrap_or_else(|| Arc::new(NoHooks)), judges }))
 }
 
@@ -158,6 +157,7 @@ fn others(request: &Request<'_>) -> Vec<Arc<Value>> {
     let list =
         |(group, kind): &(&str, &str)| request.objects.list(&GroupKind::new(group, kind), None);
     let mut all: Vec<_> = CONFIGURATION.iter().chain(&BESIDES).flat_map(list).collect();
+    all.extend(controlplane::KINDS.iter().flat_map(|kind| list(&(kind.group, kind.kind))));
     let mut holders: Vec<_> = HOLDERS.iter().flat_map(list).collect();
     if holders.len() <= MOST_HOLDERS {
         all.append(&mut holders);
