@@ -22,10 +22,7 @@ pub struct Defaults {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self {
-            dnsmasq_image: DNSMASQ_IMAGE.to_owned(),
-            ingress_domain: INGRESS_DOMAIN.to_owned(),
-        }
+        Self { dnsmasq_image: DNSMASQ_IMAGE.to_owned(), ingress_domain: INGRESS_DOMAIN.to_owned() }
     }
 }
 

@@ -41,7 +41,11 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
 
 /// What control planes need besides. Only whoever acts on them gets it.
 const CONTROL_PLANE_RIGHTS: &[(&str, &[&str], &[&str])] = &[
-    ("core.openstack.org", &["openstackcontrolplanes", "openstackcontrolplanes/status"], &["patch"]),
+    (
+        "core.openstack.org",
+        &["openstackcontrolplanes", "openstackcontrolplanes/status"],
+        &["patch"],
+    ),
     ("core.openstack.org", &["openstackcontrolplanes/finalizers"], &["update"]),
     ("route.openshift.io", &["routes"], WRITE),
     ("", &["services"], WRITE),

@@ -207,7 +207,10 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         let stop = wait_for(stopped.clone());
         tasks.spawn(landbridge_controllers::run(client.clone(), settings, stop));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), records of pods (IPPool), control planes".to_owned());
+        progress.step(
+            "controllers",
+            "addresses (IPSet), records of pods (IPPool), control planes".to_owned(),
+        );
     }
     let lab = match shape {
         None => None,
@@ -239,12 +242,12 @@ async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
 
 /// Every kind of ours, and those of others that go with them, with their rules.
 fn custom_kinds(args: &UpArgs) -> anyhow::Result<Vec<CustomKind>> {
-    let defaults =
-        Defaults { ingress_domain: args.ingress_domain.clone(), ..Defaults::default() };
+    let defaults = Defaults { ingress_domain: args.ingress_domain.clone(), ..Defaults::default() };
     landbridge_api::all_crds()
         .into_iter()
         .map(|crd| {
-            let hooks = landbridge_plan::hooks_with(&defaults, &crd.spec.group, &crd.spec.names.kind);
+            let hooks =
+                landbridge_plan::hooks_with(&defaults, &crd.spec.group, &crd.spec.names.kind);
             let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
             Ok(CustomKind { crd, hooks })
         })

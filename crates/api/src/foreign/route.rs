@@ -25,12 +25,13 @@ pub fn refusal(route: &Value) -> Option<String> {
     let conditions = ingress.iter().flat_map(|one| one["conditions"].as_array()).flatten();
     let refused = conditions
         .filter(|condition| condition["type"] == "Admitted" && condition["status"] == "False");
-    refused.map(|condition| {
-        let part = |field: &str| condition[field].as_str().unwrap_or_default();
-        let (reason, message) = (part("reason"), part("message"));
-        if message.is_empty() { reason.to_owned() } else { format!("{reason}: {message}") }
-    })
-    .next()
+    refused
+        .map(|condition| {
+            let part = |field: &str| condition[field].as_str().unwrap_or_default();
+            let (reason, message) = (part("reason"), part("message"));
+            if message.is_empty() { reason.to_owned() } else { format!("{reason}: {message}") }
+        })
+        .next()
 }
 
 /// Fills in the host.

@@ -86,7 +86,11 @@ fn services(service: &Value, place: &Place, findings: &mut Findings) {
             one(service, &place.child(endpoint), findings);
         } else {
             let path = place.path.key(endpoint);
-            findings.invalid(&path, endpoint.as_str(), format!("invalid endpoint type: {endpoint}"));
+            findings.invalid(
+                &path,
+                endpoint.as_str(),
+                format!("invalid endpoint type: {endpoint}"),
+            );
         }
     }
 }
@@ -177,7 +181,9 @@ mod tests {
         });
         assert_eq!(
             found(&spec),
-            ["spec.keystone.template.override.service[admin]: Invalid value: \"admin\": invalid endpoint type: admin"]
+            [
+                "spec.keystone.template.override.service[admin]: Invalid value: \"admin\": invalid endpoint type: admin"
+            ]
         );
     }
 
@@ -191,9 +197,7 @@ mod tests {
 
     #[test]
     fn buses_do_not_share() {
-        let bus = |address: &str| {
-            json!({"externalEndpoint": {"ipAddressPool": "internalapi", "loadBalancerIPs": [address]}})
-        };
+        let bus = |address: &str| json!({"externalEndpoint": {"ipAddressPool": "internalapi", "loadBalancerIPs": [address]}});
         let spec = |two: &str| json!({"rabbitmq": {"templates": {"a": bus("172.17.0.85"), "b": bus(two)}}});
         assert_eq!(found(&spec("172.17.0.86")), [""; 0]);
         let refused = found(&spec("172.17.0.85"));

@@ -437,8 +437,7 @@ impl Objects for KubeObjects {
             };
             let first = number(spec.and_then(|s| s.ordinals.as_ref()?.start), 0);
             let count = number(spec.and_then(|s| s.replicas), 1);
-            let annotations =
-                spec.and_then(|s| s.template.metadata.as_ref()?.annotations.as_ref());
+            let annotations = spec.and_then(|s| s.template.metadata.as_ref()?.annotations.as_ref());
             let sticky = annotations.and_then(|all| all.get(crate::sticky::ANNOTATION));
             let mut found = set_of(SetKind::Stateful, &set.metadata, (first, count));
             found.is_sticky = sticky.is_some_and(|value| value == "true");

@@ -132,14 +132,8 @@ impl State {
     fn of(context: &Context<'_>, kind: Kind, name: &str) -> Self {
         let title = format!("{} {name}", kind.name());
         let error = context.error(kind, name).map(str::to_owned);
-        let mut state = Self {
-            title,
-            uid: String::new(),
-            is_taken: false,
-            ready: None,
-            exposed: None,
-            error,
-        };
+        let mut state =
+            Self { title, uid: String::new(), is_taken: false, ready: None, exposed: None, error };
         match context.standing(kind, name) {
             Standing::Absent => {}
             Standing::Taken(why) => {
@@ -253,11 +247,8 @@ fn say_exposed(
                     exposed.message
                 );
                 let is_bad = matches!(exposed.severity, Severity::Error | Severity::Warning);
-                let (severity, reason) = if is_bad {
-                    (exposed.severity, ERROR)
-                } else {
-                    (Severity::Info, REQUESTED)
-                };
+                let (severity, reason) =
+                    if is_bad { (exposed.severity, ERROR) } else { (Severity::Info, REQUESTED) };
                 return said.bad(type_, severity, reason, text);
             }
             None => {

@@ -98,7 +98,9 @@ fn follow(client: &Client, kind: Kind) -> BoxStream<'static, News> {
         .flat_map(move |event| {
             let told: Vec<Told<Seen>> = match event {
                 Ok(Event::Init) => vec![Told::Restart],
-                Ok(Event::InitApply(object)) => seen(object).map(Told::Listed).into_iter().collect(),
+                Ok(Event::InitApply(object)) => {
+                    seen(object).map(Told::Listed).into_iter().collect()
+                }
                 Ok(Event::InitDone) => vec![Told::Complete],
                 Ok(Event::Apply(object)) => seen(object).map(Told::Applied).into_iter().collect(),
                 Ok(Event::Delete(object)) => seen(object).map(Told::Deleted).into_iter().collect(),

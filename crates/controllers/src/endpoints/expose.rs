@@ -57,7 +57,8 @@ impl Encryption {
     /// As the control plane says. Pods speak plain HTTP unless it is asked for, because nobody here
     /// makes certificates for them.
     pub fn of(plane: Option<&Value>, generation: Generation) -> Self {
-        let switch = |name: &str| plane.and_then(|plane| plane["spec"]["tls"][name]["enabled"].as_bool());
+        let switch =
+            |name: &str| plane.and_then(|plane| plane["spec"]["tls"][name]["enabled"].as_bool());
         let today = generation == Generation::Today;
         Self {
             ingress: today && switch("ingress").unwrap_or(true),
@@ -102,7 +103,7 @@ pub fn expose(
         Wish::First(_) => Generation::First,
         Wish::Today(_) => Generation::Today,
     };
-    let encryption = Encryption::of(context.plane().map(|plane| &***plane), generation);
+    let encryption = Encryption::of(context.plane().map(|plane| &**plane), generation);
     let service = service(context, part, offer, generation);
     let is_balanced = service["spec"]["type"] == "LoadBalancer";
     let is_routed = offer.is_routed && service["spec"]["type"] == "ClusterIP";
@@ -193,7 +194,8 @@ fn service(
         }
     }
     // Name servers are no endpoints, and say so.
-    if generation == Generation::Today && (offer.endpoint.is_some() || context.kind == Kind::DNSMasq)
+    if generation == Generation::Today
+        && (offer.endpoint.is_some() || context.kind == Kind::DNSMasq)
     {
         let is_public = offer.endpoint == Some(Endpoint::Public);
         let is_made = is_public && offer.is_routed && kind == "ClusterIP";

@@ -68,10 +68,7 @@ mod tests {
     fn what_only_one_generation_has_tells() {
         let spec = |spec: Value| Generation::of(&json!({"spec": spec}));
         assert_eq!(spec(json!({"keystone": {"template": {}}})), Generation::Today);
-        assert_eq!(
-            spec(json!({"a": [{"b": {"externalEndpoints": []}}]})),
-            Generation::First
-        );
+        assert_eq!(spec(json!({"a": [{"b": {"externalEndpoints": []}}]})), Generation::First);
         let told = json!({"metadata": {"annotations": {ANNOTATION: FIRST}}, "spec": {}});
         assert_eq!(Generation::of(&told), Generation::First);
     }

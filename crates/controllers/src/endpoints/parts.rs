@@ -147,7 +147,13 @@ impl<'a> Part<'a> {
     }
 
     /// With a Service for each endpoint, as an API has them.
-    fn api(mut self, service: &str, number: u16, registered: &'static [Registered], spec: &'a Value) -> Self {
+    fn api(
+        mut self,
+        service: &str,
+        number: u16,
+        registered: &'static [Registered],
+        spec: &'a Value,
+    ) -> Self {
         for endpoint in [Endpoint::Internal, Endpoint::Public] {
             self = self.endpoint(service, endpoint, number, registered, spec);
         }
@@ -208,9 +214,8 @@ impl<'a> Wish<'a> {
             return Self::Today(&service[endpoint.name()]);
         }
         let blocks = spec["externalEndpoints"].as_array();
-        let named = |block: &&Value| {
-            endpoint.is_none_or(|endpoint| block["endpoint"] == endpoint.name())
-        };
+        let named =
+            |block: &&Value| endpoint.is_none_or(|endpoint| block["endpoint"] == endpoint.name());
         if let Some(block) = blocks.into_iter().flatten().find(named) {
             return Self::First(block);
         }

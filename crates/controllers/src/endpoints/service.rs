@@ -28,7 +28,8 @@ pub const REQUESTED: &str = "Requested";
 pub fn plan(context: &Context<'_>) -> Plan {
     let generation = Generation::of(context.owner);
     let (parts, wrong) = parts(context.kind, context.name(), context.spec(), generation);
-    let mut draft = Draft { context, generation, plan: Plan::default(), said: Conditions::default() };
+    let mut draft =
+        Draft { context, generation, plan: Plan::default(), said: Conditions::default() };
     draft.input(&wrong);
     let definitions = ovn::definitions(context);
     for trouble in &definitions.taken {
@@ -208,7 +209,8 @@ impl Draft<'_, '_> {
 
     /// What Keystone is to know: one service and one set of URLs for each name.
     fn records(&mut self, parts: &[Part<'_>], exposed: &[Vec<Exposed>]) {
-        let mut urls: BTreeMap<&str, (Registered, BTreeMap<&str, Option<String>>)> = BTreeMap::new();
+        let mut urls: BTreeMap<&str, (Registered, BTreeMap<&str, Option<String>>)> =
+            BTreeMap::new();
         for (part, exposed) in parts.iter().zip(exposed) {
             for (offer, exposed) in part.offers.iter().zip(exposed) {
                 let Some(endpoint) = offer.endpoint else { continue };
@@ -225,7 +227,12 @@ impl Draft<'_, '_> {
         let mut waits = Vec::new();
         let mut broken = Vec::new();
         for (record, urls) in urls.values() {
-            self.record(Kind::KeystoneService, record.name, service_spec(self.context, record), &mut broken);
+            self.record(
+                Kind::KeystoneService,
+                record.name,
+                service_spec(self.context, record),
+                &mut broken,
+            );
             let known: Option<BTreeMap<&str, String>> =
                 urls.iter().map(|(endpoint, url)| Some((*endpoint, url.clone()?))).collect();
             let Some(known) = known else {
@@ -278,7 +285,8 @@ impl Draft<'_, '_> {
             json!(apis)
         };
         self.plan.status.insert("apiEndpoints".to_owned(), endpoints);
-        let addresses: Vec<&String> = exposed.iter().flatten().flat_map(|one| &one.addresses).collect();
+        let addresses: Vec<&String> =
+            exposed.iter().flatten().flat_map(|one| &one.addresses).collect();
         if self.context.kind == Kind::DNSMasq {
             self.plan.status.insert("dnsAddresses".to_owned(), json!(addresses));
         }

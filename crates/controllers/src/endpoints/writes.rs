@@ -124,9 +124,8 @@ fn status(context: &Context<'_>, wanted: &Map<String, Value>) -> Option<Action> 
 /// The merge patch from one value to another; `None` when there is nothing to change.
 fn difference(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
-        let is_nothing = |value: &Value| {
-            value.is_null() || value.as_object().is_some_and(Map::is_empty)
-        };
+        let is_nothing =
+            |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
         return (from != to && !(is_nothing(from) && is_nothing(to))).then(|| to.clone());
     };
     let mut patch = Map::new();
@@ -266,7 +265,11 @@ mod tests {
 
     fn service(spec: Value) -> Wanted {
         let object = json!({"metadata": {"name": "a", "annotations": {"x": "1"}}, "spec": spec});
-        Wanted { kind: Kind::Service, object, whole: &["/spec/selector", "/spec/externalTrafficPolicy"] }
+        Wanted {
+            kind: Kind::Service,
+            object,
+            whole: &["/spec/selector", "/spec/externalTrafficPolicy"],
+        }
     }
 
     #[test]
@@ -283,7 +286,8 @@ mod tests {
                 "allocateLoadBalancerNodePorts": true, "selector": {"gone": "1"},
                 "ports": [{"port": 80, "nodePort": 30000}]},
         });
-        let wanted = service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
+        let wanted =
+            service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
         let merged = merged(&live, &wanted);
         assert_eq!(merged["metadata"]["annotations"], json!({"x": "1", "theirs": "1"}));
         let spec = json!({"type": "ClusterIP", "clusterIP": "10.96.0.9", "selector": {"a": "b"}, "ports": [{"port": 81}]});
@@ -292,7 +296,8 @@ mod tests {
 
     #[test]
     fn a_second_look_changes_nothing() {
-        let wanted = service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
+        let wanted =
+            service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
         let live = json!({"metadata": {"name": "a"}, "spec": {"sessionAffinity": "None", "ports": [{"port": 81, "protocol": "TCP"}]}});
         let once = merged(&live, &wanted);
         assert_eq!(merged(&once, &wanted), once);

@@ -73,7 +73,13 @@ impl Operator {
     }
 
     /// Carries out one of its writes; the answer may get lost.
-    pub fn write(&mut self, server: &mut Server, chance: &mut Chance, now: Timestamp, faults: bool) {
+    pub fn write(
+        &mut self,
+        server: &mut Server,
+        chance: &mut Chance,
+        now: Timestamp,
+        faults: bool,
+    ) {
         if self.tasks.is_empty() {
             return;
         }

@@ -31,7 +31,13 @@ fn made(scene: &Scene) -> String {
                 let ports: Vec<String> = ports
                     .map(|port| {
                         let text = |field: &str| port[field].to_string().replace('"', "");
-                        format!("{} {}/{} -> {}", text("name"), text("protocol"), text("port"), text("targetPort"))
+                        format!(
+                            "{} {}/{} -> {}",
+                            text("name"),
+                            text("protocol"),
+                            text("port"),
+                            text("targetPort")
+                        )
                     })
                     .collect();
                 show("ports", &ports.join(", ").into());
@@ -40,7 +46,10 @@ fn made(scene: &Scene) -> String {
                 show("replicas", &spec["replicas"]);
                 show("pod", &spec["template"]["metadata"]["annotations"]);
             }
-            Kind::Route | Kind::KeystoneEndpoint | Kind::NetworkAttachmentDefinition | Kind::DNSData => {
+            Kind::Route
+            | Kind::KeystoneEndpoint
+            | Kind::NetworkAttachmentDefinition
+            | Kind::DNSData => {
                 show("spec", spec);
             }
             _ => {}
@@ -107,6 +116,28 @@ fn our_own_example() {
     networks(&mut scene);
     scene.apply(read(&file("examples/plan/controlplane.yaml")).remove(0)).settle(true);
     snapshot("example.txt", &made(&scene));
+    // `landbridge check` expects the Services that are made, on the same ports.
+    let plane = scene.get(Kind::OpenStackControlPlane, "openstack");
+    let expected = landbridge_api::foreign::openstack::read(
+        plane,
+        &mut landbridge_api::foreign::Trouble::default(),
+    );
+    assert!(expected.exposures.len() > 10);
+    for exposure in expected.exposures {
+        let service = scene.get(Kind::Service, &exposure.service);
+        let ports = service["spec"]["ports"].as_array().unwrap().iter();
+        let mut ports: Vec<(String, u64)> = ports
+            .map(|port| {
+                (port["protocol"].as_str().unwrap().to_owned(), port["port"].as_u64().unwrap())
+            })
+            .collect();
+        let said =
+            exposure.ports.iter().map(|port| (port.protocol.to_owned(), u64::from(port.number)));
+        let mut said: Vec<(String, u64)> = said.collect();
+        ports.sort();
+        said.sort();
+        assert_eq!(ports, said, "{}", exposure.service);
+    }
     let ready = scene.condition(Kind::OpenStackControlPlane, "openstack", "Ready");
     assert_eq!(ready, "True - Ready: Setup complete");
 }
@@ -115,13 +146,48 @@ fn our_own_example() {
 #[test]
 fn upstreams_samples_become_ready() {
     let cases: [(&str, &str, &[&str]); 3] = [
-        ("network_isolation.yaml", "https", &["barbican-internal", "cinder-internal", "glance-default-internal",
-            "keystone-internal", "neutron-internal", "nova-internal", "nova-metadata-internal", "placement-internal",
-            "swift-internal"]),
-        ("network_isolation_ceph.yaml", "https", &["barbican-internal", "cinder-internal", "glance-default-internal",
-            "keystone-internal", "neutron-internal", "nova-internal", "nova-metadata-internal", "placement-internal"]),
-        ("network_isolation_2023.yaml", "http", &["cinder-internal", "glance-internal", "keystone-internal",
-            "neutron-internal", "nova-internal", "nova-metadata-internal", "placement-internal"]),
+        (
+            "network_isolation.yaml",
+            "https",
+            &[
+                "barbican-internal",
+                "cinder-internal",
+                "glance-default-internal",
+                "keystone-internal",
+                "neutron-internal",
+                "nova-internal",
+                "nova-metadata-internal",
+                "placement-internal",
+                "swift-internal",
+            ],
+        ),
+        (
+            "network_isolation_ceph.yaml",
+            "https",
+            &[
+                "barbican-internal",
+                "cinder-internal",
+                "glance-default-internal",
+                "keystone-internal",
+                "neutron-internal",
+                "nova-internal",
+                "nova-metadata-internal",
+                "placement-internal",
+            ],
+        ),
+        (
+            "network_isolation_2023.yaml",
+            "http",
+            &[
+                "cinder-internal",
+                "glance-internal",
+                "keystone-internal",
+                "neutron-internal",
+                "nova-internal",
+                "nova-metadata-internal",
+                "placement-internal",
+            ],
+        ),
     ];
     for (name, scheme, shared) in cases {
         let Some(manifests) = sample(name) else { continue };
@@ -147,7 +213,10 @@ fn upstreams_samples_become_ready() {
         assert_eq!(on("172.17.0.86"), ["rabbitmq-cell1"], "{name}");
         assert_eq!(on("192.168.122.80").len(), 1, "{name}");
         let nova = &scene.get(Kind::KeystoneEndpoint, "nova")["spec"]["endpoints"];
-        assert_eq!(nova["public"], format!("{scheme}://nova-public-openstack.apps.landbridge.test/v2.1"));
+        assert_eq!(
+            nova["public"],
+            format!("{scheme}://nova-public-openstack.apps.landbridge.test/v2.1")
+        );
         assert_eq!(nova["internal"], "http://nova-internal.openstack.svc:8774/v2.1");
         assert!(!scene.names(Kind::Route).contains(&"keystone-internal"));
         assert!(scene.names(Kind::Route).contains(&"keystone-public"));
@@ -166,7 +235,9 @@ fn attachments_are_asked_for_as_upstream_does() {
     let mut scene = Scene::new();
     scene.nad("internalapi", Some("172.17.0.1")).nad("storage-network-one", None);
     let spec = json!({"networkAttachments": ["internalapi", "storage-network-one"]});
-    scene.apply(json!({"kind": "NeutronAPI", "metadata": {"name": "neutron"}, "spec": spec})).alone();
+    scene
+        .apply(json!({"kind": "NeutronAPI", "metadata": {"name": "neutron"}, "spec": spec}))
+        .alone();
     let pods = |scene: &Scene, kind, name: &str| {
         let object = scene.get(kind, name);
         object["spec"]["template"]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"].clone()
@@ -175,7 +246,9 @@ fn attachments_are_asked_for_as_upstream_does() {
         pods(&scene, Kind::Deployment, "neutron"),
         r#"[{"name":"internalapi","namespace":"openstack","interface":"internalapi","default-route":["172.17.0.1"]},{"name":"storage-network-one","namespace":"openstack","interface":"storage-network"}]"#
     );
-    scene.apply(json!({"kind": "KeystoneAPI", "metadata": {"name": "keystone"}, "spec": {}})).alone();
+    scene
+        .apply(json!({"kind": "KeystoneAPI", "metadata": {"name": "keystone"}, "spec": {}}))
+        .alone();
     assert_eq!(pods(&scene, Kind::Deployment, "keystone"), "[]");
 }
 
@@ -198,14 +271,18 @@ fn a_public_endpoint_may_have_a_virtual_address() {
         ),
     ] {
         let mut scene = Scene::new();
-        scene.apply(json!({"kind": "PlacementAPI", "metadata": {"name": "placement"}, "spec": spec}));
+        scene.apply(
+            json!({"kind": "PlacementAPI", "metadata": {"name": "placement"}, "spec": spec}),
+        );
         scene.settle(true);
         assert_eq!(scene.names(Kind::Route), [""; 0], "{spec}");
         let endpoints = &scene.get(Kind::KeystoneEndpoint, "placement")["spec"]["endpoints"];
         assert_eq!(endpoints["public"], url);
         assert_eq!(endpoints["internal"], "http://placement-internal.openstack.svc:8778");
         // Back to a Route.
-        scene.apply(json!({"kind": "PlacementAPI", "metadata": {"name": "placement"}, "spec": {}})).settle(true);
+        scene
+            .apply(json!({"kind": "PlacementAPI", "metadata": {"name": "placement"}, "spec": {}}))
+            .settle(true);
         let service = scene.get(Kind::Service, "placement-public");
         assert_eq!(service["spec"]["type"], "ClusterIP");
         assert!(service["spec"]["externalTrafficPolicy"].is_null());
@@ -227,7 +304,8 @@ fn a_changed_address_takes_effect_and_the_user_wins() {
     };
     scene.apply(spec("172.17.0.80", json!("a"))).settle(true);
     // Somebody else adds something, which stays.
-    let spot = (Kind::Service, landbridge_controllers::mirror::Key::new("openstack", "keystone-internal"));
+    let spot =
+        (Kind::Service, landbridge_controllers::mirror::Key::new("openstack", "keystone-internal"));
     let patch = json!({"metadata": {"annotations": {"theirs": "1"}}});
     scene.server.patch(&spot, &patch, false, "user").unwrap();
     scene.apply(spec("172.17.0.81", Value::Null)).settle(true);
@@ -265,19 +343,30 @@ fn physical_networks_become_definitions() {
     let mut scene = Scene::new();
     scene.nad("tenant", None);
     let spec = json!({"networkAttachment": "tenant", "nicMappings": {"datacentre": "ospbr", "octavia": "octbr"}});
-    scene.apply(json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec})).settle(true);
+    scene
+        .apply(
+            json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec}),
+        )
+        .settle(true);
     let nad = scene.get(Kind::NetworkAttachmentDefinition, "datacentre");
     assert_eq!(
         nad["spec"]["config"],
         r#"{"cniVersion":"0.3.1","name":"datacentre","type":"host-device","device":"ospbr"}"#
     );
-    let pods = scene.get(Kind::DaemonSet, "ovn-controller")["spec"]["template"]["metadata"]["annotations"]
-        ["k8s.v1.cni.cncf.io/networks"].to_string();
-    let order: Vec<usize> = ["datacentre", "octavia", "tenant"].iter().map(|n| pods.find(n).unwrap()).collect();
+    let pods =
+        scene.get(Kind::DaemonSet, "ovn-controller")["spec"]["template"]["metadata"]["annotations"]
+            ["k8s.v1.cni.cncf.io/networks"]
+            .to_string();
+    let order: Vec<usize> =
+        ["datacentre", "octavia", "tenant"].iter().map(|n| pods.find(n).unwrap()).collect();
     assert!(order.is_sorted(), "{pods}");
     // Changed, and one taken away.
     let spec = json!({"networkAttachment": "tenant", "nicMappings": {"datacentre": "enp7s0"}});
-    scene.apply(json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec})).settle(true);
+    scene
+        .apply(
+            json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec}),
+        )
+        .settle(true);
     let nad = scene.get(Kind::NetworkAttachmentDefinition, "datacentre");
     assert!(nad["spec"]["config"].as_str().unwrap().contains("enp7s0"));
     assert_eq!(scene.names(Kind::NetworkAttachmentDefinition), ["datacentre", "tenant"]);
@@ -289,9 +378,16 @@ fn definitions_of_others_are_used_untouched() {
     scene.nad("datacentre", None);
     let before = scene.get(Kind::NetworkAttachmentDefinition, "datacentre").clone();
     let spec = json!({"nicMappings": {"datacentre": "ospbr"}});
-    scene.apply(json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec})).settle(true);
+    scene
+        .apply(
+            json!({"kind": "OVNController", "metadata": {"name": "ovncontroller"}, "spec": spec}),
+        )
+        .settle(true);
     assert_eq!(*scene.get(Kind::NetworkAttachmentDefinition, "datacentre"), before);
-    assert_eq!(scene.condition(Kind::OVNController, "ovncontroller", "Ready"), "True - Ready: Setup complete");
+    assert_eq!(
+        scene.condition(Kind::OVNController, "ovncontroller", "Ready"),
+        "True - Ready: Setup complete"
+    );
     scene.delete(Kind::OVNController, "ovncontroller").settle(true);
     assert_eq!(*scene.get(Kind::NetworkAttachmentDefinition, "datacentre"), before);
 }
@@ -300,13 +396,21 @@ fn definitions_of_others_are_used_untouched() {
 fn a_bond_finds_its_links_in_the_pod() {
     let mut scene = Scene::new();
     let spec = json!({"nicMappings": {"datacentre": "bond0"}, "bondConfiguration": {"bond0": {"links": ["enp7s0", "enp8s0"]}}});
-    scene.apply(json!({"kind": "OVNController", "metadata": {"name": "c"}, "spec": spec})).settle(true);
-    let config = scene.get(Kind::NetworkAttachmentDefinition, "datacentre")["spec"]["config"].clone();
+    scene
+        .apply(json!({"kind": "OVNController", "metadata": {"name": "c"}, "spec": spec}))
+        .settle(true);
+    let config =
+        scene.get(Kind::NetworkAttachmentDefinition, "datacentre")["spec"]["config"].clone();
     let config: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
-    assert_eq!((&config["type"], &config["mode"], &config["mtu"]), (&json!("bond"), &json!("active-backup"), &json!(1500)));
+    assert_eq!(
+        (&config["type"], &config["mode"], &config["mtu"]),
+        (&json!("bond"), &json!("active-backup"), &json!(1500))
+    );
     assert_eq!(config["links"], json!([{"name": "enp7s0"}, {"name": "enp8s0"}]));
-    let pods = scene.get(Kind::DaemonSet, "ovn-controller")["spec"]["template"]["metadata"]["annotations"]
-        ["k8s.v1.cni.cncf.io/networks"].to_string();
+    let pods =
+        scene.get(Kind::DaemonSet, "ovn-controller")["spec"]["template"]["metadata"]["annotations"]
+            ["k8s.v1.cni.cncf.io/networks"]
+            .to_string();
     assert!(pods.find("enp7s0").unwrap() < pods.find("datacentre").unwrap(), "{pods}");
 }
 
@@ -315,12 +419,22 @@ fn databases_are_found_by_name_or_by_address() {
     let mut scene = Scene::new();
     scene.nad("internalapi", None);
     let spec = json!({"dbType": "SB", "networkAttachment": "internalapi", "replicas": 3});
-    scene.apply(json!({"kind": "OVNDBCluster", "metadata": {"name": "ovndbcluster-sb"}, "spec": spec})).settle(true);
+    scene
+        .apply(
+            json!({"kind": "OVNDBCluster", "metadata": {"name": "ovndbcluster-sb"}, "spec": spec}),
+        )
+        .settle(true);
     let status = &scene.get(Kind::OVNDBCluster, "ovndbcluster-sb")["status"];
     assert_eq!(status["dbAddress"], "tcp:ovsdbserver-sb.openstack.svc:6642");
-    assert_eq!(status["networkAttachments"]["openstack/internalapi"], json!(["10.1.0.1", "10.1.0.2", "10.1.0.3"]));
+    assert_eq!(
+        status["networkAttachments"]["openstack/internalapi"],
+        json!(["10.1.0.1", "10.1.0.2", "10.1.0.3"])
+    );
     let names = &scene.get(Kind::DNSData, "ovsdbserver-sb")["spec"];
-    assert_eq!(names["hosts"][2], json!({"ip": "10.1.0.3", "hostnames": ["ovsdbserver-sb.openstack.svc"]}));
+    assert_eq!(
+        names["hosts"][2],
+        json!({"ip": "10.1.0.3", "hostnames": ["ovsdbserver-sb.openstack.svc"]})
+    );
     assert_eq!(names["dnsDataLabelSelectorValue"], "dnsdata");
     let pods = &scene.get(Kind::StatefulSet, "ovsdbserver-sb")["spec"]["template"]["metadata"]["annotations"];
     assert_eq!(pods["landbridge.dev/sticky"], "true");
@@ -350,15 +464,28 @@ fn routes_are_as_the_control_plane_wants_them() {
     let route = scene.get(Kind::Route, "keystone-public");
     assert_eq!(route["spec"]["host"], "keystone.example.com");
     assert_eq!(route["metadata"]["labels"]["router"], "a");
-    assert_eq!(route["spec"]["tls"], json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"}));
-    let kinds: Vec<&Value> = route["metadata"]["ownerReferences"].as_array().unwrap().iter().map(|o| &o["kind"]).collect();
+    assert_eq!(
+        route["spec"]["tls"],
+        json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"})
+    );
+    let kinds: Vec<&Value> = route["metadata"]["ownerReferences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|o| &o["kind"])
+        .collect();
     assert_eq!(kinds, ["OpenStackControlPlane", "KeystoneAPI"]);
-    assert_eq!(scene.get(Kind::KeystoneAPI, "keystone")["status"]["apiEndpoints"],
-        json!({"public": "https://keystone.example.com", "internal": "http://keystone-internal.openstack.svc:5000"}));
+    assert_eq!(
+        scene.get(Kind::KeystoneAPI, "keystone")["status"]["apiEndpoints"],
+        json!({"public": "https://keystone.example.com", "internal": "http://keystone-internal.openstack.svc:5000"})
+    );
     scene.apply(plane(json!({"ingress": {"enabled": false}}))).settle(true);
     assert!(scene.get(Kind::Route, "keystone-public")["spec"]["tls"].is_null());
     scene.apply(plane(json!({"podLevel": {"enabled": true}}))).settle(true);
-    assert_eq!(scene.get(Kind::Route, "keystone-public")["spec"]["tls"]["termination"], "reencrypt");
+    assert_eq!(
+        scene.get(Kind::Route, "keystone-public")["spec"]["tls"]["termination"],
+        "reencrypt"
+    );
     let urls = &scene.get(Kind::KeystoneAPI, "keystone")["status"]["apiEndpoints"];
     assert_eq!(urls["internal"], "https://keystone-internal.openstack.svc:5000");
 }
@@ -376,7 +503,9 @@ fn what_a_section_no_longer_says_goes() {
     assert_eq!(scene.names(Kind::KeystoneEndpoint), ["glance"]);
     let template = &scene.get(Kind::Deployment, "keystone")["spec"]["template"]["spec"];
     assert_eq!(template["nodeSelector"], json!({"role": "control"}));
-    scene.apply(plane(json!({"template": {"nodeSelector": {}}}), json!({"enabled": false}))).settle(true);
+    scene
+        .apply(plane(json!({"template": {"nodeSelector": {}}}), json!({"enabled": false})))
+        .settle(true);
     let template = &scene.get(Kind::Deployment, "keystone")["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"], "[]");
     assert_eq!(template["spec"]["nodeSelector"], json!({}));
@@ -395,9 +524,22 @@ fn it_goes_in_order_and_takes_nothing_else() {
     scene.apply(json!({"kind": "Service", "metadata": {"name": "theirs"}, "spec": {"type": "ClusterIP", "ports": []}}));
     scene.settle(true);
     scene.delete(Kind::OpenStackControlPlane, "openstack").settle(true);
-    let left: Vec<String> = scene.server.objects.keys().map(|(kind, key)| format!("{} {}", kind.name(), key.name)).collect();
-    assert_eq!(left, ["Service theirs", "NetworkAttachmentDefinition designate", "NetworkAttachmentDefinition internalapi",
-        "NetworkAttachmentDefinition storage", "NetworkAttachmentDefinition tenant"]);
+    let left: Vec<String> = scene
+        .server
+        .objects
+        .keys()
+        .map(|(kind, key)| format!("{} {}", kind.name(), key.name))
+        .collect();
+    assert_eq!(
+        left,
+        [
+            "Service theirs",
+            "NetworkAttachmentDefinition designate",
+            "NetworkAttachmentDefinition internalapi",
+            "NetworkAttachmentDefinition storage",
+            "NetworkAttachmentDefinition tenant"
+        ]
+    );
     let order: Vec<Kind> = scene.server.deletions.iter().map(|(kind, _)| *kind).collect();
     let first = |kind| order.iter().position(|other| *other == kind).unwrap();
     let last = |kind| order.iter().rposition(|other| *other == kind).unwrap();

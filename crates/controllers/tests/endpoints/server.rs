@@ -172,7 +172,8 @@ impl Server {
         let patch = json!({"status": status});
         let _ = self.patch(spot, &patch, true, "workloads");
         let template = &live["spec"]["template"];
-        let annotation = template["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"].as_str();
+        let annotation =
+            template["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"].as_str();
         let wanted: Vec<Value> = serde_json::from_str(annotation.unwrap_or("[]")).unwrap();
         for i in 0..replicas {
             let ip = |n: usize| format!("10.{}.0.{}", n, i + 1);
@@ -264,7 +265,9 @@ fn fill(kind: Kind, object: &mut Value) {
         }
         Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
             object["spec"]["template"]["spec"]["dnsPolicy"] = "ClusterFirst".into();
-            if let Some(containers) = object["spec"]["template"]["spec"]["containers"].as_array_mut() {
+            if let Some(containers) =
+                object["spec"]["template"]["spec"]["containers"].as_array_mut()
+            {
                 for container in containers {
                     container["imagePullPolicy"] = "IfNotPresent".into();
                 }
@@ -293,10 +296,15 @@ fn remember(before: &Value, after: &mut Value, who: &str) {
         for (key, value) in &new {
             if old.get(key) != Some(value) {
                 let key = format!("f:{key}");
-                if who == MANAGER { own.insert(key) } else { own.remove(&key) };
+                if who == MANAGER {
+                    own.insert(key)
+                } else {
+                    own.remove(&key)
+                };
             }
         }
-        fields[name] = own.into_iter().map(|key| (key, json!({}))).collect::<serde_json::Map<_, _>>().into();
+        fields[name] =
+            own.into_iter().map(|key| (key, json!({}))).collect::<serde_json::Map<_, _>>().into();
     }
     after["metadata"]["managedFields"] =
         json!([{"manager": MANAGER, "fieldsV1": {"f:metadata": fields}}]);

@@ -109,7 +109,13 @@ impl Scene {
             || format!("no {type_}"),
             |found| {
                 let part = |field: &str| found[field].as_str().unwrap_or("-");
-                format!("{} {} {}: {}", part("status"), part("severity"), part("reason"), part("message"))
+                format!(
+                    "{} {} {}: {}",
+                    part("status"),
+                    part("severity"),
+                    part("reason"),
+                    part("message")
+                )
             },
         )
     }

@@ -44,7 +44,14 @@ impl World {
         let server = Server::default();
         let count = 1 + chance.below(2);
         let operators = (0..count).map(|_| Operator::start(&server)).collect();
-        Self { server, operators, chance, now: Timestamp::UNIX_EPOCH, foreign: BTreeMap::new(), checked: 0 }
+        Self {
+            server,
+            operators,
+            chance,
+            now: Timestamp::UNIX_EPOCH,
+            foreign: BTreeMap::new(),
+            checked: 0,
+        }
     }
 
     fn maybe(&mut self, value: Value) -> Value {
@@ -67,7 +74,11 @@ impl World {
         let mut spec = json!({});
         match kind {
             Kind::OpenStackControlPlane => {
-                for (name, made) in [("keystone", Kind::KeystoneAPI), ("glance", Kind::Glance), ("nova", Kind::Nova)] {
+                for (name, made) in [
+                    ("keystone", Kind::KeystoneAPI),
+                    ("glance", Kind::Glance),
+                    ("nova", Kind::Nova),
+                ] {
                     let template = self.spec(made);
                     let section = self.maybe(json!({"template": template}));
                     if !section.is_null() {
@@ -77,12 +88,15 @@ impl World {
                 if self.chance.one_in(2) {
                     let templates: serde_json::Map<String, Value> = ["rabbitmq", "rabbitmq-cell1"]
                         .iter()
-                        .map(|name| ((*name).to_owned(), json!({"override": {"service": self.balanced()}})))
+                        .map(|name| {
+                            ((*name).to_owned(), json!({"override": {"service": self.balanced()}}))
+                        })
                         .collect();
                     spec["rabbitmq"] = json!({"templates": templates});
                 }
                 if self.chance.one_in(2) {
-                    let database = json!({"dbType": "NB", "networkAttachment": "internalapi", "replicas": 1});
+                    let database =
+                        json!({"dbType": "NB", "networkAttachment": "internalapi", "replicas": 1});
                     spec["ovn"] = json!({"template": {"ovnDBCluster": {"nb": database},
                         "ovnController": {"nicMappings": {"datacentre": "ospbr"}}}});
                 }
@@ -95,7 +109,8 @@ impl World {
                 if self.chance.one_in(2) {
                     spec["override"] = json!({"service": {"internal": self.balanced(), "public": self.balanced()}});
                 } else if self.chance.one_in(2) {
-                    spec["externalEndpoints"] = json!([{"endpoint": "internal", "ipAddressPool": "internalapi"}]);
+                    spec["externalEndpoints"] =
+                        json!([{"endpoint": "internal", "ipAddressPool": "internalapi"}]);
                 }
                 spec["replicas"] = self.chance.below(3).into();
             }
@@ -162,7 +177,8 @@ impl World {
         let name = *self.chance.pick(&NETWORKS);
         let kind = Kind::NetworkAttachmentDefinition;
         let config = *self.chance.pick(&["", "{}", "{", r#"{"ipam":{"gateway":"10.0.0.1"}}"#]);
-        let object = json!({"metadata": {"name": name, "namespace": SPACE}, "spec": {"config": config}});
+        let object =
+            json!({"metadata": {"name": name, "namespace": SPACE}, "spec": {"config": config}});
         if let Ok(object) = self.server.create(kind, object, "user") {
             self.foreign.insert((kind, key_of(&object)), object);
         }
@@ -207,7 +223,9 @@ impl World {
                 if !spots.is_empty() {
                     let spot = self.chance.pick(&spots).clone();
                     match spot.0 {
-                        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => self.server.run_workload(&spot),
+                        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
+                            self.server.run_workload(&spot)
+                        }
                         Kind::Service => self.server.balance(&spot),
                         _ => {}
                     }
@@ -216,7 +234,10 @@ impl World {
             21 => self.server.collect(),
             22..=23 => {
                 let step = self.chance.below(2000);
-                self.now = self.now.checked_add(SignedDuration::from_millis(i64::try_from(step).unwrap())).unwrap();
+                self.now = self
+                    .now
+                    .checked_add(SignedDuration::from_millis(i64::try_from(step).unwrap()))
+                    .unwrap();
             }
             24..=55 => {
                 let kind = *self.chance.pick(Kind::ALL);
@@ -239,7 +260,11 @@ impl World {
     fn check_foreign(&mut self) {
         for (spot, before) in &self.foreign {
             let live = self.server.objects.get(spot);
-            let same = live.is_some_and(|live| live["spec"] == before["spec"] && live["metadata"]["uid"] == before["metadata"]["uid"] && !object::is_terminating(live));
+            let same = live.is_some_and(|live| {
+                live["spec"] == before["spec"]
+                    && live["metadata"]["uid"] == before["metadata"]["uid"]
+                    && !object::is_terminating(live)
+            });
             assert!(same, "{spot:?} of somebody else was touched");
         }
     }
@@ -300,7 +325,8 @@ impl World {
             assert!(!object::is_terminating(found), "{kind:?} {key} does not go");
             if let Some(owner) = controller(found) {
                 let uid = &owner["uid"];
-                let is_there = self.server.objects.values().any(|other| other["metadata"]["uid"] == *uid);
+                let is_there =
+                    self.server.objects.values().any(|other| other["metadata"]["uid"] == *uid);
                 assert!(is_there, "{kind:?} {key} belongs to nobody");
             }
             let Some(plan) = fresh.engine.plan(&(*kind, key.clone()), self.now) else { continue };
@@ -328,7 +354,8 @@ fn run(seed: u64) {
     world.quiet();
     world.check_end();
     // All go.
-    let planned: Vec<Spot> = world.server.objects.keys().filter(|(kind, _)| kind.is_planned()).cloned().collect();
+    let planned: Vec<Spot> =
+        world.server.objects.keys().filter(|(kind, _)| kind.is_planned()).cloned().collect();
     for spot in planned {
         world.server.delete(&spot, None).unwrap();
     }

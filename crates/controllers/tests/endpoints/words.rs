@@ -20,13 +20,17 @@ fn a_missing_attachment_is_named_and_picked_up_when_it_comes() {
         let mut object = neutron(json!({"networkAttachments": ["internalapi"]}));
         object["metadata"]["annotations"] = json!({"landbridge.dev/api-generation": generation});
         scene.apply(object).settle(true);
-        let said = |scene: &Scene| scene.condition(Kind::NeutronAPI, "neutron", "NetworkAttachmentsReady");
+        let said =
+            |scene: &Scene| scene.condition(Kind::NeutronAPI, "neutron", "NetworkAttachmentsReady");
         assert_eq!(said(&scene), expected);
         assert_eq!(scene.names(Kind::Deployment), [""; 0], "not started without its network");
         assert_eq!(scene.names(Kind::Service).len(), 2, "but known already");
         scene.nad("internalapi", None).settle(true);
         assert_eq!(said(&scene), "True - Ready: NetworkAttachments completed");
-        assert_eq!(scene.condition(Kind::NeutronAPI, "neutron", "Ready"), "True - Ready: Setup complete");
+        assert_eq!(
+            scene.condition(Kind::NeutronAPI, "neutron", "Ready"),
+            "True - Ready: Setup complete"
+        );
         // It goes: the pods stay as they are.
         scene.delete(Kind::NetworkAttachmentDefinition, "internalapi").settle(true);
         assert_eq!(said(&scene), expected);
@@ -40,7 +44,12 @@ fn an_unreadable_attachment_is_told() {
     scene.apply(json!({"kind": "NetworkAttachmentDefinition", "metadata": {"name": "internalapi"}, "spec": {"config": "{"}}));
     scene.apply(neutron(json!({"networkAttachments": ["internalapi"]}))).settle(true);
     let said = scene.condition(Kind::NeutronAPI, "neutron", "NetworkAttachmentsReady");
-    assert!(said.starts_with("False Warning Error: NetworkAttachments error occurred failed to unmarshal JSON data: "), "{said}");
+    assert!(
+        said.starts_with(
+            "False Warning Error: NetworkAttachments error occurred failed to unmarshal JSON data: "
+        ),
+        "{said}"
+    );
     // An empty one is fine.
     scene.apply(json!({"kind": "NetworkAttachmentDefinition", "metadata": {"name": "internalapi"}, "spec": {"config": ""}})).settle(true);
     let said = scene.condition(Kind::NeutronAPI, "neutron", "NetworkAttachmentsReady");
@@ -51,7 +60,9 @@ fn an_unreadable_attachment_is_told() {
 fn pods_without_their_addresses_are_told() {
     let mut scene = Scene::new();
     scene.nad("internalapi", None).nad("storage", None);
-    scene.apply(neutron(json!({"networkAttachments": ["internalapi", "storage"], "replicas": 2}))).settle(true);
+    scene
+        .apply(neutron(json!({"networkAttachments": ["internalapi", "storage"], "replicas": 2})))
+        .settle(true);
     let spot = (Kind::Pod, Key::new("openstack", "neutron-1"));
     let status = json!([{"name": "cluster", "ips": ["10.0.0.2"]}, {"name": "openstack/internalapi", "ips": ["10.1.0.2", "fd00::2"]}]);
     let patch = json!({"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": status.to_string()}}});
@@ -75,7 +86,8 @@ fn a_pending_address_is_told_with_the_reason() {
             "spec": {"type": "LoadBalancer"}}}}})
     };
     scene.apply(bus("rabbitmq")).alone();
-    let said = |scene: &Scene, name: &str| scene.condition(Kind::RabbitMq, name, "CreateServiceReady");
+    let said =
+        |scene: &Scene, name: &str| scene.condition(Kind::RabbitMq, name, "CreateServiceReady");
     assert_eq!(
         said(&scene, "rabbitmq"),
         "False Warning Error: Create service error occurred resource is not ready: rabbitmq LoadBalancer IP still pending"
@@ -102,7 +114,10 @@ fn what_others_made_is_left_alone() {
         "False Warning Error: Create service error occurred Service neutron-internal was made by somebody else: it is left alone; delete it, or name one of the two differently"
     );
     scene.delete(Kind::Service, "neutron-internal").settle(true);
-    assert_eq!(scene.condition(Kind::NeutronAPI, "neutron", "Ready"), "True - Ready: Setup complete");
+    assert_eq!(
+        scene.condition(Kind::NeutronAPI, "neutron", "Ready"),
+        "True - Ready: Setup complete"
+    );
 }
 
 #[test]
@@ -113,7 +128,11 @@ fn a_service_that_was_there_before_is_not_taken_over() {
     scene.apply(plane).settle(true);
     assert_eq!(scene.get(Kind::NeutronAPI, "neutron")["spec"], json!({}));
     assert_eq!(
-        scene.condition(Kind::OpenStackControlPlane, "openstack", "OpenStackControlPlaneNeutronReady"),
+        scene.condition(
+            Kind::OpenStackControlPlane,
+            "openstack",
+            "OpenStackControlPlaneNeutronReady"
+        ),
         "False Error Error: OpenStackControlPlane Neutron error occured NeutronAPI neutron: NeutronAPI neutron was made by somebody else: it is left alone; delete it, or name one of the two differently"
     );
 }
@@ -124,9 +143,17 @@ fn the_control_plane_says_which_section_waits_for_what() {
     let plane = json!({"kind": "OpenStackControlPlane", "metadata": {"name": "openstack"}, "spec": {
         "keystone": {"template": {}}, "neutron": {"template": {"networkAttachments": ["internalapi"]}}}});
     scene.apply(plane).settle(true);
-    let said = |scene: &Scene, type_: &str| scene.condition(Kind::OpenStackControlPlane, "openstack", type_);
-    assert_eq!(said(&scene, "OpenStackControlPlaneKeystoneAPIReady"), "True - Ready: OpenStackControlPlane KeystoneAPI completed");
-    assert_eq!(said(&scene, "OpenStackControlPlaneExposeKeystoneAPIReady"), "True - Ready: OpenStackControlPlane KeystoneAPI service exposed");
+    let said = |scene: &Scene, type_: &str| {
+        scene.condition(Kind::OpenStackControlPlane, "openstack", type_)
+    };
+    assert_eq!(
+        said(&scene, "OpenStackControlPlaneKeystoneAPIReady"),
+        "True - Ready: OpenStackControlPlane KeystoneAPI completed"
+    );
+    assert_eq!(
+        said(&scene, "OpenStackControlPlaneExposeKeystoneAPIReady"),
+        "True - Ready: OpenStackControlPlane KeystoneAPI service exposed"
+    );
     let waits = "False Warning Error: OpenStackControlPlane Neutron error occured NeutronAPI neutron: NetworkAttachment resources missing: internalapi";
     assert_eq!(said(&scene, "OpenStackControlPlaneNeutronReady"), waits);
     assert_eq!(said(&scene, "Ready"), waits);
@@ -146,7 +173,9 @@ fn an_endpoint_that_an_api_does_not_have_is_told() {
     let mut scene = Scene::new();
     let block = |endpoint: &str| json!([{"endpoint": endpoint, "ipAddressPool": "internalapi"}]);
     let spec = json!({"glanceAPIInternal": {"externalEndpoints": block("public")}});
-    scene.apply(json!({"kind": "Glance", "metadata": {"name": "glance"}, "spec": spec})).settle(true);
+    scene
+        .apply(json!({"kind": "Glance", "metadata": {"name": "glance"}, "spec": spec}))
+        .settle(true);
     assert_eq!(
         scene.condition(Kind::Glance, "glance", "InputReady"),
         "False Error Error: Input data error occurred glanceAPIInternal.externalEndpoints: this API has only the internal endpoint, not public"

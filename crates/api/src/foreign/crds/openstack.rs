@@ -227,10 +227,7 @@ fn address<const N: usize>(more: [(&str, Schema); N]) -> Schema {
         [
             ("ipAddressPool", not_empty(text("The pool it is taken from."))),
             ("loadBalancerIPs", texts("The address itself, one per family.")),
-            (
-                "sharedIP",
-                default(true, flag("Whether other services may have the same address.")),
-            ),
+            ("sharedIP", default(true, flag("Whether other services may have the same address."))),
             (
                 "sharedIPKey",
                 default("", text("Who shares must have the same key; empty: that of the pool.")),
@@ -255,10 +252,7 @@ fn endpoints() -> Schema {
 fn service_override(routed: bool) -> Schema {
     let metadata = object(
         "Labels and annotations; they win over those set otherwise.",
-        [
-            ("annotations", map("Annotations.", text(""))),
-            ("labels", map("Labels.", text(""))),
-        ],
+        [("annotations", map("Annotations.", text(""))), ("labels", map("Labels.", text("")))],
     );
     let client = object("By address.", [("timeoutSeconds", integer("How long."))]);
     let spec = object(
@@ -275,10 +269,8 @@ fn service_override(routed: bool) -> Schema {
             ("ipFamilyPolicy", text("SingleStack, PreferDualStack or RequireDualStack.")),
         ],
     );
-    let mut schema = object(
-        "What is to be different in the Service.",
-        [("metadata", metadata), ("spec", spec)],
-    );
+    let mut schema =
+        object("What is to be different in the Service.", [("metadata", metadata), ("spec", spec)]);
     if routed {
         let url = text("The address under which clients find it.");
         schema.properties.get_or_insert_default().insert("endpointURL".to_owned(), url);
@@ -424,10 +416,9 @@ pub(super) fn spec_of(kind: &str) -> Schema {
                 ("decisionengineServiceTemplate", worker("The decision engine.")),
             ],
         ),
-        "RabbitMq" | "RabbitmqCluster" => with(
-            single("A message bus.", false),
-            [("externalEndpoint", address([]))],
-        ),
+        "RabbitMq" | "RabbitmqCluster" => {
+            with(single("A message bus.", false), [("externalEndpoint", address([]))])
+        }
         "OVNDBCluster" => ovn_database(),
         "OVNNorthd" => with(worker("The daemon."), [("networkAttachment", attachment())]),
         "OVNController" => ovn_controller(),
@@ -457,9 +448,8 @@ fn nova() -> Schema {
 }
 
 fn telemetry() -> Schema {
-    let part = |description: &str| {
-        with(worker(description), [("enabled", flag("Whether it is wanted."))])
-    };
+    let part =
+        |description: &str| with(worker(description), [("enabled", flag("Whether it is wanted."))]);
     let logging = open(object(
         "Collects what the services log.",
         [

@@ -17,23 +17,25 @@ const fn registered(
     Registered { name, kind, description, path }
 }
 
-static PLACEMENT: &[Registered] =
-    &[registered("placement", "placement", "Placement Service", "")];
+static PLACEMENT: &[Registered] = &[registered("placement", "placement", "Placement Service", "")];
 static GLANCE: &[Registered] = &[registered("glance", "image", "Glance Service", "")];
 static CINDER: &[Registered] =
     &[registered("cinderv3", "volumev3", "Cinder Volume Service", "/v3")];
-static NEUTRON: &[Registered] =
-    &[registered("neutron", "network", "Openstack Networking", "")];
+static NEUTRON: &[Registered] = &[registered("neutron", "network", "Openstack Networking", "")];
 static NOVA: &[Registered] = &[registered("nova", "compute", "Nova Compute Service", "/v2.1")];
 static HEAT: &[Registered] =
     &[registered("heat", "orchestration", "Heat API service", "/v1/%(tenant_id)s")];
 static HEAT_CFN: &[Registered] =
     &[registered("heat-cfn", "cloudformation", "Heat Cloudformation API service", "/v1")];
-static BARBICAN: &[Registered] =
-    &[registered("barbican", "key-manager", "Barbican Service", "")];
+static BARBICAN: &[Registered] = &[registered("barbican", "key-manager", "Barbican Service", "")];
 static MANILA: &[Registered] = &[
     registered("manilav2", "sharev2", "Manila Shared Filesystem Service", "/v2"),
-    registered("manila", "share", "Manila Shared Filesystem Service, version 1", "/v1/%(project_id)s"),
+    registered(
+        "manila",
+        "share",
+        "Manila Shared Filesystem Service, version 1",
+        "/v1/%(project_id)s",
+    ),
 ];
 static SWIFT: &[Registered] =
     &[registered("swift", "object-store", "Object Storage", "/v1/AUTH_%(tenant_id)s")];
@@ -128,7 +130,9 @@ pub fn parts<'a>(
             vec![part]
         }
         Kind::OVNDBCluster => vec![ovn_database(spec)],
-        Kind::OVNNorthd => vec![attached(Part::new("ovn-northd", "ovn-northd", Deployment, spec), spec)],
+        Kind::OVNNorthd => {
+            vec![attached(Part::new("ovn-northd", "ovn-northd", Deployment, spec), spec)]
+        }
         Kind::OVNController => {
             let part = Part::new("ovn-controller", "ovn-controller", DaemonSet, spec);
             vec![controller_attachments(part, spec)]
@@ -176,11 +180,7 @@ fn is_enabled(spec: &Value, unless_said: bool) -> bool {
     spec["enabled"].as_bool().unwrap_or(unless_said)
 }
 
-fn glance<'a>(
-    spec: &'a Value,
-    generation: Generation,
-    wrong: &mut Vec<String>,
-) -> Vec<Part<'a>> {
+fn glance<'a>(spec: &'a Value, generation: Generation, wrong: &mut Vec<String>) -> Vec<Part<'a>> {
     if generation == Generation::First && !spec["glanceAPIs"].is_object() {
         let side = |key: &'static str, endpoint, name, wrong: &mut Vec<String>| {
             let api_spec = &spec[key];
@@ -212,9 +212,7 @@ fn glance<'a>(
 /// The workloads of one API of today's Glance, by its type.
 fn sides<'a>(base: &str, spec: &'a Value, is_registered: bool) -> Vec<Part<'a>> {
     let records: &[Registered] = if is_registered { GLANCE } else { &[] };
-    let part = |suffix: &str| {
-        Part::new(format!("{base}-{suffix}"), "glance", StatefulSet, spec)
-    };
+    let part = |suffix: &str| Part::new(format!("{base}-{suffix}"), "glance", StatefulSet, spec);
     let mut parts = match spec["apiType"].as_str().unwrap_or("split") {
         "single" => vec![part("single-api").api(base, 9292, records, spec)],
         "edge" => vec![part("edge-api").endpoint(base, Internal, 9292, records, spec)],
@@ -324,7 +322,8 @@ fn heat(spec: &Value) -> Vec<Part<'_>> {
 }
 
 fn horizon(spec: &Value) -> Vec<Part<'_>> {
-    let mut part = Part::new("horizon", "horizon", Deployment, spec).listens("horizon", "TCP", 8080);
+    let mut part =
+        Part::new("horizon", "horizon", Deployment, spec).listens("horizon", "TCP", 8080);
     part.offers.push(Offer {
         service: "horizon".to_owned(),
         endpoint: Some(Public),
@@ -394,8 +393,12 @@ fn ironic(spec: &Value) -> Vec<Part<'_>> {
     let inspector = &spec["ironicInspector"];
     let mut parts = vec![
         api("ironic-api", "ironic", Deployment, &spec["ironicAPI"], 6385, IRONIC),
-        Part::new("ironic-inspector", "ironic", StatefulSet, inspector)
-            .api("ironic-inspector", 5050, INSPECTOR, inspector),
+        Part::new("ironic-inspector", "ironic", StatefulSet, inspector).api(
+            "ironic-inspector",
+            5050,
+            INSPECTOR,
+            inspector,
+        ),
         Part::new("ironic-neutron-agent", "ironic", Deployment, &spec["ironicNeutronAgent"]),
     ];
     for (i, spec) in spec["ironicConductors"].as_array().into_iter().flatten().enumerate() {
@@ -412,8 +415,11 @@ fn ironic(spec: &Value) -> Vec<Part<'_>> {
 
 fn telemetry(spec: &Value) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
-    let sampler =
-        if spec["ceilometer"].is_object() { &spec["ceilometer"] } else { &spec["ceilometerCentral"] };
+    let sampler = if spec["ceilometer"].is_object() {
+        &spec["ceilometer"]
+    } else {
+        &spec["ceilometerCentral"]
+    };
     if sampler.is_object() && is_enabled(sampler, true) {
         parts.push(Part::new("ceilometer", "ceilometer", StatefulSet, sampler));
     }
@@ -485,7 +491,8 @@ fn dnsmasq<'a>(name: &str, spec: &'a Value) -> Part<'a> {
     let mut part = Part::new(service.clone(), "dnsmasq", Deployment, spec)
         .listens("dnsmasq", "UDP", 5353)
         .listens("dnsmasq-tcp", "TCP", 5353);
-    let port = |name: &str, protocol| Port { name: name.to_owned(), protocol, number: 53, target: 5353 };
+    let port =
+        |name: &str, protocol| Port { name: name.to_owned(), protocol, number: 53, target: 5353 };
     let offer = |service: String, ports, wish| Offer {
         service,
         endpoint: None,
