@@ -49,7 +49,7 @@ impl Operator {
     pub fn hear(&mut self, server: &Server, kind: Kind, most: usize) -> bool {
         let at = self.told.entry(kind).or_default();
         let log = server.logs.get(&kind).map_or(&[][..], Vec::as_slice);
-        let end = log.len().min(*at + most);
+        let end = log.len().min(at.saturating_add(most));
         for told in &log[*at..end] {
             let seen = |object: &Value| Seen::new(kind, object.clone());
             let told = match told {

@@ -290,6 +290,12 @@ fn worker(description: &str) -> Schema {
     ))
 }
 
+/// A service of several parts; its pods are those of the parts.
+fn service(description: &str) -> Schema {
+    let nodes = map("Nodes the pods run on.", text(""));
+    open(object(description, [("nodeSelector", nodes)]))
+}
+
 fn with<const N: usize>(mut schema: Schema, fields: [(&str, Schema); N]) -> Schema {
     let properties = schema.properties.get_or_insert_default();
     for (name, field) in fields {
@@ -325,7 +331,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             [("apiType", text("internal, external, single, split or edge."))],
         ),
         "Glance" => with(
-            worker("The image service."),
+            service("The image service."),
             [
                 ("glanceAPIInternal", api("The internal API, first generation.")),
                 ("glanceAPIExternal", api("The public API, first generation.")),
@@ -334,7 +340,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Cinder" => with(
-            worker("The volume service."),
+            service("The volume service."),
             [
                 ("cinderAPI", api("The API.")),
                 ("cinderScheduler", worker("The scheduler.")),
@@ -344,7 +350,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
         ),
         "Nova" => nova(),
         "Heat" => with(
-            worker("The orchestration service."),
+            service("The orchestration service."),
             [
                 ("heatAPI", api("The API.")),
                 ("heatCfnAPI", api("The API of CloudFormation.")),
@@ -353,7 +359,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
         ),
         "Horizon" => single("The dashboard.", false),
         "Barbican" => with(
-            worker("The key manager."),
+            service("The key manager."),
             [
                 ("barbicanAPI", api("The API.")),
                 ("barbicanWorker", worker("The worker.")),
@@ -361,7 +367,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Manila" => with(
-            worker("The share service."),
+            service("The share service."),
             [
                 ("manilaAPI", api("The API.")),
                 ("manilaScheduler", worker("The scheduler.")),
@@ -369,7 +375,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Swift" => with(
-            worker("The object store."),
+            service("The object store."),
             [
                 ("swiftProxy", api("The proxy.")),
                 ("swiftStorage", worker("The storage.")),
@@ -377,7 +383,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Octavia" => with(
-            worker("The load balancer service."),
+            service("The load balancer service."),
             [
                 ("octaviaAPI", api("The API.")),
                 ("octaviaHealthManager", worker("Watches over the amphorae.")),
@@ -387,7 +393,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Designate" => with(
-            worker("The name service."),
+            service("The name service."),
             [
                 ("designateAPI", api("The API.")),
                 ("designateCentral", worker("Central.")),
@@ -399,7 +405,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
             ],
         ),
         "Ironic" => with(
-            worker("The bare metal service."),
+            service("The bare metal service."),
             [
                 ("ironicAPI", api("The API.")),
                 ("ironicConductors", list("The conductors.", worker("One of them."))),
@@ -409,7 +415,7 @@ pub(super) fn spec_of(kind: &str) -> Schema {
         ),
         "Telemetry" => telemetry(),
         "Watcher" => with(
-            worker("The optimisation service."),
+            service("The optimisation service."),
             [
                 ("apiServiceTemplate", api("The API.")),
                 ("applierServiceTemplate", worker("The applier.")),
@@ -437,7 +443,7 @@ fn nova() -> Schema {
         ],
     ));
     with(
-        worker("The compute service."),
+        service("The compute service."),
         [
             ("apiServiceTemplate", api("The API.")),
             ("schedulerServiceTemplate", worker("The scheduler.")),
@@ -460,7 +466,7 @@ fn telemetry() -> Schema {
         ],
     ));
     with(
-        worker("The telemetry services."),
+        service("The telemetry services."),
         [
             ("autoscaling", with(part("Alarms."), [("aodh", api("The API."))])),
             ("ceilometer", part("Collects samples.")),
