@@ -123,7 +123,8 @@ fn our_own_example() {
         &mut landbridge_api::foreign::Trouble::default(),
     );
     assert!(expected.exposures.len() > 10);
-    for exposure in expected.exposures {
+    // The engine of Heat serves nothing, whatever its override says.
+    for exposure in expected.exposures.iter().filter(|exposure| !exposure.ports.is_empty()) {
         let service = scene.get(Kind::Service, &exposure.service);
         let ports = service["spec"]["ports"].as_array().unwrap().iter();
         let mut ports: Vec<(String, u64)> = ports
@@ -296,19 +297,26 @@ fn a_public_endpoint_may_have_a_virtual_address() {
 #[test]
 fn a_changed_address_takes_effect_and_the_user_wins() {
     let mut scene = Scene::new();
-    let spec = |address: &str, sharing: Value| {
-        json!({"kind": "KeystoneAPI", "metadata": {"name": "keystone"}, "spec": {"override": {"service": {"internal": {
-            "metadata": {"annotations": {"metallb.universe.tf/loadBalancerIPs": address, "endpoint": "mine",
-                "metallb.universe.tf/allow-shared-ip": sharing}, "labels": {"service": "other", "mine": "1"}},
-            "spec": {"type": "LoadBalancer", "sessionAffinity": "ClientIP"}}}}}})
+    let spec = |address: &str, sharing: Option<&str>| {
+        let mut annotations =
+            json!({"metallb.universe.tf/loadBalancerIPs": address, "endpoint": "mine"});
+        if let Some(key) = sharing {
+            annotations["metallb.universe.tf/allow-shared-ip"] = key.into();
+        }
+        let metadata =
+            json!({"annotations": annotations, "labels": {"service": "other", "mine": "1"}});
+        let service = json!({"metadata": metadata,
+            "spec": {"type": "LoadBalancer", "sessionAffinity": "ClientIP"}});
+        json!({"kind": "KeystoneAPI", "metadata": {"name": "keystone"},
+            "spec": {"override": {"service": {"internal": service}}}})
     };
-    scene.apply(spec("172.17.0.80", json!("a"))).settle(true);
+    scene.apply(spec("172.17.0.80", Some("a"))).settle(true);
     // Somebody else adds something, which stays.
     let spot =
         (Kind::Service, landbridge_controllers::mirror::Key::new("openstack", "keystone-internal"));
     let patch = json!({"metadata": {"annotations": {"theirs": "1"}}});
     scene.server.patch(&spot, &patch, false, "user").unwrap();
-    scene.apply(spec("172.17.0.81", Value::Null)).settle(true);
+    scene.apply(spec("172.17.0.81", None)).settle(true);
     let service = scene.get(Kind::Service, "keystone-internal");
     assert_eq!(
         service["metadata"]["annotations"],

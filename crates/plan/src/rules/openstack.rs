@@ -146,9 +146,7 @@ impl Judge<'_> {
     /// What the rules of the kind would say.
     fn refusals(&mut self, view: &View<'_, '_>, planes: &Planes, schema: &Schema) {
         let source = &view.sources.list[self.at];
-        let mut value = source.value.clone();
-        schema.apply_defaults(&mut value);
-        for error in schema.validate(&value, None) {
+        for error in schema.validate(source.value, None) {
             let text = error.to_string();
             // Wrong types were noted when the fields were read.
             if text.contains("Unsupported value") || text.contains("should match") {
