@@ -167,11 +167,15 @@ impl Engine {
         let errors = self.errors_of(item);
         let context = Context { world: &self.world, owner, kind: *kind, errors, now };
         let actions = writes(&context, &plan);
-        // What failed and is not wanted any more is no error any more.
+        // What need not be written any more is no error any more, whoever has written it.
         if let Some(errors) = self.errors.get_mut(item) {
+            let before = errors.len();
             errors.retain(|(kind, key), _| {
-                plan.wanted.iter().any(|w| w.kind == *kind && w.name() == &*key.name)
+                actions.iter().any(|action| action.kind == *kind && action.key == *key)
             });
+            if errors.len() < before {
+                return self.decide(item, now);
+            }
         }
         actions
     }

@@ -17,8 +17,6 @@ pub struct Definitions {
     pub wanted: Vec<Wanted>,
     /// Of these, the ones that are not there yet.
     pub pending: Vec<String>,
-    /// There already, and not ours: used as they are.
-    pub taken: Vec<String>,
 }
 
 /// A definition for each physical network, and for each link of a bond.
@@ -65,7 +63,8 @@ fn device(network: &str, nic: &str) -> String {
 fn define(context: &Context<'_>, name: &str, config: &str, found: &mut Definitions) {
     let kind = Kind::NetworkAttachmentDefinition;
     match context.standing(kind, name) {
-        Standing::Taken(_) => return found.taken.push(name.to_owned()),
+        // Somebody else's is used as it is.
+        Standing::Taken(_) => return,
         Standing::Absent => found.pending.push(name.to_owned()),
         Standing::Ours(_) => {}
     }

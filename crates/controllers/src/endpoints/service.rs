@@ -32,9 +32,6 @@ pub fn plan(context: &Context<'_>) -> Plan {
         Draft { context, generation, plan: Plan::default(), said: Conditions::default() };
     draft.input(&wrong);
     let definitions = ovn::definitions(context);
-    for trouble in &definitions.taken {
-        tracing::debug!(trouble, "a definition of somebody else is used as it is");
-    }
     draft.plan.wanted.extend(definitions.wanted);
     let exposed = draft.services(&parts);
     draft.workloads(&parts, &definitions.pending);

@@ -159,8 +159,9 @@ pub fn merged(live: &Value, wanted: &Wanted) -> Value {
     let references = said["metadata"].as_object_mut().and_then(|m| m.remove("ownerReferences"));
     for field in ["labels", "annotations"] {
         for key in set_here(live, field) {
+            let pointer = format!("/metadata/{field}");
             if said["metadata"][field].get(&key).is_none()
-                && let Some(map) = merged["metadata"][field].as_object_mut()
+                && let Some(map) = merged.pointer_mut(&pointer).and_then(Value::as_object_mut)
             {
                 map.remove(&key);
             }
