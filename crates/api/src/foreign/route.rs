@@ -22,7 +22,7 @@ pub fn host(route: &Value) -> Option<&str> {
 /// Why the ingress does not take the Route, if it says so.
 pub fn refusal(route: &Value) -> Option<String> {
     let ingress = route["status"]["ingress"].as_array()?;
-    let conditions = ingress.iter().flat_map(|one| one["conditions"].as_array()).flatten();
+    let conditions = ingress.iter().filter_map(|one| one["conditions"].as_array()).flatten();
     let refused = conditions
         .filter(|condition| condition["type"] == "Admitted" && condition["status"] == "False");
     refused

@@ -6,7 +6,7 @@
 //! - What is decided depends only on what was seen, so a controller that dies anywhere, or runs
 //!   twice, ends in the same state.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 use landbridge_machinery::object;
@@ -59,6 +59,8 @@ pub struct Engine {
     failures: HashMap<Spot, u32>,
     held: HashMap<Spot, Timestamp>,
     wakes: BTreeSet<(Timestamp, Spot)>,
+    /// Uids of what was deleted, until the watch tells: nothing is deleted twice.
+    doomed: HashSet<String>,
     /// What could not be written for an object.
     errors: HashMap<Spot, Errors>,
 }
@@ -115,7 +117,11 @@ impl Engine {
             if self.held.contains_key(&item) {
                 continue; // its time wakes it
             }
-            let actions = self.decide(&item, now);
+            let mut actions = self.decide(&item, now);
+            actions.retain(|action| match &action.verb {
+                Verb::Delete { uid } => !self.doomed.contains(uid),
+                _ => true,
+            });
             if actions.is_empty() {
                 self.failures.remove(&item);
                 continue;
@@ -216,6 +222,8 @@ impl Engine {
                 // A write that changes nothing, or that is not seen, is not repeated at once.
                 if revision == *known_at || self.revision(action) < revision {
                     self.retry(item, now);
+                } else if !self.held.contains_key(item) {
+                    self.failures.remove(item);
                 }
                 if let Some(changed) = changed {
                     self.follow(&changed);
@@ -228,8 +236,16 @@ impl Engine {
                     self.retry(item, now); // the watch knows more, or will
                 }
             }
+            Answer::Gone => {
+                // The watch will tell, and wake whoever waits for it.
+                if let Verb::Delete { uid } = &action.verb
+                    && self.world.at(action.kind, &action.key).is_some()
+                {
+                    self.doomed.insert(uid.clone());
+                }
+            }
             // The watch will tell.
-            Answer::Lost(None) | Answer::Gone => self.retry(item, now),
+            Answer::Lost(None) => self.retry(item, now),
         }
     }
 
@@ -248,10 +264,17 @@ impl Engine {
 
     /// Looks at everybody a change concerns.
     fn follow(&mut self, change: &Changed) {
+        let Changed { spot: (kind, key), before, after } = change;
+        for object in [before, after].into_iter().flatten() {
+            let uid = object::uid(object);
+            let is_there = after.as_ref().is_some_and(|after| object::uid(after) == uid);
+            if !is_there || object::is_terminating(object) {
+                self.doomed.remove(uid);
+            }
+        }
         if !self.is_ready {
             return;
         }
-        let Changed { spot: (kind, key), before, after } = change;
         if kind.is_planned() {
             self.dirty.insert((*kind, key.clone()));
         }
