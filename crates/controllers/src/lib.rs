@@ -7,6 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
 //! | [`metrics`] | where controllers post their figures |
@@ -15,6 +16,7 @@
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod endpoints;
 pub mod hosts;
 pub mod ipam;
 pub mod memberkey;
@@ -29,6 +31,9 @@ use std::future::Future;
 /// What can be set.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// Whether control planes and services are acted on. On a cluster with the OpenStack operators
+    /// they are theirs.
+    pub control_planes: bool,
     /// Of virtual addresses.
     pub vips: vips::Settings,
     /// Where figures are posted.
@@ -42,5 +47,11 @@ pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Out
     let hosts = hosts::run(client.clone(), stop.clone());
     let vips = vips::run(client.clone(), settings.vips, settings.board, stop.clone());
     let key = memberkey::run(client.clone(), stop.clone());
-    futures::future::join4(ipam::run(client, stop), hosts, vips, key).await;
+    let planes = async {
+        if settings.control_planes {
+            endpoints::run(client.clone(), stop.clone()).await;
+        }
+    };
+    let ipam = ipam::run(client.clone(), stop.clone());
+    futures::future::join5(ipam, hosts, vips, key, planes).await;
 }

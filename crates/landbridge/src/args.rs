@@ -204,7 +204,11 @@ address is taken by a compare-and-swap, so they get in nobody's way.
 Examples:
   landbridge operator                             $KUBECONFIG, ~/.kube/config, or the pod's own account
   landbridge operator --kubeconfig admin.conf
-  landbridge operator --context staging";
+  landbridge operator --context staging
+  landbridge operator --control-planes            also OpenStackControlPlane, Glance, RabbitMq, ...
+
+Control planes are left to the OpenStack operators unless --control-planes is given: two that write
+the same Services would undo each other's work.";
 
 const STATUS_HELP: &str = "\
 Exit codes:
@@ -568,6 +572,10 @@ pub struct OperatorArgs {
     /// that have none
     #[arg(long, value_name = "CLASS")]
     pub lb_class: Option<String>,
+
+    /// Act on control planes and their services, too: only where the OpenStack operators do not run
+    #[arg(long, env = "LANDBRIDGE_CONTROL_PLANES")]
+    pub control_planes: bool,
 }
 
 /// `landbridge status`

@@ -41,8 +41,11 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
     };
     let stop = stop.shared();
     let collected = collect::run(client.clone(), stop.clone());
-    let settings =
-        Settings { vips: vips::Settings { class: args.lb_class.clone() }, ..Settings::default() };
+    let settings = Settings {
+        control_planes: args.control_planes,
+        vips: vips::Settings { class: args.lb_class.clone() },
+        ..Settings::default()
+    };
     futures::future::join(landbridge_controllers::run(client, settings, stop), collected).await;
     Ok(())
 }

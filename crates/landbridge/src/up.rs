@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
-use landbridge_apiserver::pki::{Pki, write_private};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
+use landbridge_api::Defaults;
+use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Figures, Identity, Options};
 use landbridge_controllers::metrics::Board;
 use landbridge_controllers::{Settings, rights, vips};
@@ -184,7 +185,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
 
-    let kinds = custom_kinds()?;
+    let kinds = custom_kinds(args)?;
     let count = kinds.len();
     server.install(kinds).await.context("cannot install the custom resource definitions")?;
     ensure_namespace(&server, landbridge_vips::NAMESPACE).await?;
@@ -210,14 +211,15 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
     } else {
         let admin = server.client(Identity::system("bootstrap"));
-        rights::grant(&admin, rights::USER)
+        rights::grant(&admin, rights::USER, &settings)
             .await
             .context("cannot give the controllers their role")?;
         let client = server.client(Identity::new(rights::USER, &[]).authenticated());
         let until = wait_for(stopped.clone());
         tasks.spawn(landbridge_controllers::run(client.clone(), settings, until));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), virtual addresses (Service), records of pods (IPPool)".to_owned());
+        let what = "addresses (IPSet), virtual addresses (Service), records of pods (IPPool), control planes";
+        progress.step("controllers", what.to_owned());
     }
     let lab = match shape {
         None => None,
@@ -242,7 +244,12 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 
 /// What controllers are told.
 fn settings(args: &UpArgs) -> Settings {
-    Settings { vips: vips::Settings { class: args.lb_class.clone() }, ..Settings::default() }
+    Settings {
+        // Nobody else acts on control planes here.
+        control_planes: true,
+        vips: vips::Settings { class: args.lb_class.clone() },
+        ..Settings::default()
+    }
 }
 
 /// What controllers post, for `/metrics`.
@@ -269,11 +276,13 @@ async fn open(state: &StateDir, pki: &Pki, settings: &Settings) -> anyhow::Resul
 }
 
 /// Every kind of ours, and those of others that go with them, with their rules.
-fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
+fn custom_kinds(args: &UpArgs) -> anyhow::Result<Vec<CustomKind>> {
+    let defaults = Defaults { ingress_domain: args.ingress_domain.clone(), ..Defaults::default() };
     landbridge_api::all_crds()
         .into_iter()
         .map(|crd| {
-            let hooks = landbridge_plan::hooks(&crd.spec.group, &crd.spec.names.kind);
+            let hooks =
+                landbridge_plan::hooks_with(&defaults, &crd.spec.group, &crd.spec.names.kind);
             let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
             Ok(CustomKind { crd, hooks })
         })

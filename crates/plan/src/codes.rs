@@ -334,6 +334,13 @@ GIVEN_TWICE "LB605" Warning "one object is given twice, with different content"
 both are applied, the later one wins. Only the later one was checked.
 
 Remedy: remove one of them."
+
+MISPLACED "LB606" Warning "a network field stands where nothing reads it"
+"The field exists, but not at this place: the object is accepted, and the pods are not attached, or
+the service gets no virtual address.
+
+Example: `spec.keystone.networkAttachments`; the field belongs below `spec.keystone.template`.
+Remedy: move it to the part of the service that is meant (`template`, `cinderAPI`, ...)."
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ mod spelling {
     pub(crate) use landbridge_manifest::didyoumean as meant;
 }
 
-pub use self::admission::hooks;
+pub use self::admission::{hooks, hooks_with};
 pub use self::finding::{Finding, Severity, Subject};
 pub use self::plan::{Address, HandedOut, Plan, Segment, Size, SubnetPlan};
 pub use self::sites::{Site, Sites, all_sites, sites};

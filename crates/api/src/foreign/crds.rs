@@ -5,6 +5,7 @@
 //! hundreds, unknown ones are kept as they are. A real cluster has these CRDs from their owners:
 //! [`crate::crds`] leaves them out.
 
+mod openstack;
 mod schema;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -22,7 +23,7 @@ use super::{cni, metallb, nmstate, route, whereabouts};
 
 /// Every foreign kind that the embedded API serves.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [cni(), whereabouts(), nmstate(), metallb(), announcements(), routes(), openstack()]
+    [cni(), whereabouts(), nmstate(), metallb(), announcements(), routes(), openstack::openstack()]
         .into_iter()
         .flatten()
         .map(Served::crd)
@@ -547,133 +548,4 @@ fn configuration_status() -> JSONSchemaProps {
             ("conditions", conditions),
         ],
     )
-}
-
-/// Sections of an OpenStackControlPlane, of both generations.
-const SECTIONS: [&str; 24] = [
-    "barbican",
-    "ceilometer",
-    "cinder",
-    "designate",
-    "dns",
-    "galera",
-    "glance",
-    "heat",
-    "horizon",
-    "ironic",
-    "keystone",
-    "manila",
-    "mariadb",
-    "memcached",
-    "neutron",
-    "nova",
-    "octavia",
-    "ovn",
-    "placement",
-    "rabbitmq",
-    "redis",
-    "swift",
-    "telemetry",
-    "watcher",
-];
-
-fn openstack() -> Vec<Served> {
-    let attachments = || texts("Names of NetworkAttachmentDefinitions in the same namespace.");
-    let endpoint = || {
-        object(
-            "One virtual address.",
-            [
-                ("endpoint", text("internal or public.")),
-                ("ipAddressPool", text("The pool it is taken from.")),
-                ("loadBalancerIPs", texts("The address itself, one per family.")),
-                ("sharedIP", flag("Whether other services may have the same address.")),
-                ("sharedIPKey", text("Who shares must have the same key.")),
-            ],
-        )
-    };
-    let component = |description: &str| {
-        open(object(
-            description,
-            [
-                ("networkAttachments", attachments()),
-                ("externalEndpoints", list("Virtual addresses, first generation.", endpoint())),
-            ],
-        ))
-    };
-    let mut sections = open(object(
-        "The services of the control plane.",
-        [
-            ("secret", text("The Secret with the passwords.")),
-            ("storageClass", text("Where volumes come from.")),
-        ],
-    ));
-    for name in SECTIONS {
-        let section = open(object(
-            &format!("The section of {name}."),
-            [("enabled", flag("Whether the service is wanted."))],
-        ));
-        sections.properties.get_or_insert_default().insert(name.to_owned(), section);
-    }
-    let glance = open(object(
-        "The image service.",
-        [
-            ("glanceAPIInternal", component("The internal API, first generation.")),
-            ("glanceAPIExternal", component("The public API, first generation.")),
-            ("glanceAPIs", map("The APIs by name, today.", component("One API."))),
-        ],
-    ));
-    let octavia = open(object(
-        "The load balancer service.",
-        [
-            ("octaviaAPI", component("The API.")),
-            ("octaviaHealthManager", component("Watches over the amphorae.")),
-            ("octaviaHousekeeping", component("Cleans up.")),
-            ("octaviaWorker", component("Makes the amphorae.")),
-            ("octaviaNetworkAttachment", text("The attachment of the management network.")),
-        ],
-    ));
-    let kind = |group, kind, plural, singular, short, spec, description: &str| Served {
-        group,
-        kind,
-        plural,
-        singular,
-        short,
-        namespaced: true,
-        versions: &["v1beta1"],
-        columns: vec![
-            column("Status", "string", ".status.conditions[0].status"),
-            column("Message", "string", ".status.conditions[0].message"),
-        ],
-        status: true,
-        schema: object(description, [("spec", spec), ("status", free("How it is doing."))]),
-    };
-    vec![
-        kind(
-            "core.openstack.org",
-            "OpenStackControlPlane",
-            "openstackcontrolplanes",
-            "openstackcontrolplane",
-            &["osctlplane", "osctlplanes", "oscp", "oscps"],
-            sections,
-            "A whole OpenStack control plane.",
-        ),
-        kind(
-            "glance.openstack.org",
-            "Glance",
-            "glances",
-            "glance",
-            &[],
-            glance,
-            "The image service of an OpenStack control plane.",
-        ),
-        kind(
-            "octavia.openstack.org",
-            "Octavia",
-            "octavias",
-            "octavia",
-            &[],
-            octavia,
-            "The load balancer service of an OpenStack control plane.",
-        ),
-    ]
 }

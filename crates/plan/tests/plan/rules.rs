@@ -158,11 +158,11 @@ fn provider_networks_are_where_their_nic_is_and_tenants_are_alone() {
 
 #[test]
 fn what_is_missing_is_said_only_when_others_are_there() {
-    let glance = object(
-        "glance.openstack.org/v1beta1",
-        "Glance",
+    let neutron = object(
+        "neutron.openstack.org/v1beta1",
+        "NeutronAPI",
         "openstack",
-        "glance",
+        "neutron",
         json!({"networkAttachments": ["storage"], "override": {"service": {"internal": {
             "metadata": {"annotations": {"metallb.io/address-pool": "p"}}, "spec": {"type": "LoadBalancer"}}}}}),
     );
@@ -173,7 +173,7 @@ fn what_is_missing_is_said_only_when_others_are_there() {
         "node",
         json!({"networks": [{"name": "storage", "subnetName": "subnet1"}]}),
     );
-    let objects = [glance, ipset];
+    let objects = [neutron, ipset];
     assert!(lines(&objects).is_empty());
     let sources: Vec<_> = objects.iter().enumerate().map(|(id, o)| Source::new(id, o)).collect();
     let options = Options { complete: true, ..Options::default() };
@@ -332,7 +332,8 @@ fn near_misses_are_told_and_strange_fields_left_alone() {
             .is_empty()
     );
     let endpoint = json!({"externalEndpoints": [{"endpoint": "internal", "ipAdressPool": "p"}]});
-    assert_eq!(lines(&[glance(endpoint)]), ["LB601 Glance/g"]);
+    let neutron = object("neutron.openstack.org/v1beta1", "NeutronAPI", "openstack", "g", endpoint);
+    assert_eq!(lines(&[neutron]), ["LB601 NeutronAPI/g"]);
     let report = report(&[netconfig(&[STORAGE]), {
         let mut twisted = netconfig(&[STORAGE]);
         twisted["metadata"]["namespace"] = "other".into();
@@ -357,7 +358,8 @@ fn numbers_of_sources_come_back() {
 fn many_places_of_one_cause_are_one_finding() {
     let template = json!({"networkAttachments": ["storge"]});
     let api = "core.openstack.org/v1beta1";
-    let services = json!({"a": template, "b": template, "c": template});
+    let section = json!({"template": template});
+    let services = json!({"keystone": section, "neutron": section, "placement": section});
     let plane = object(api, "OpenStackControlPlane", "openstack", "c", services);
     let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let found = report(&[plane, nad]).findings;
@@ -406,7 +408,7 @@ fn excerpts_of_one_service_add_up() {
     let piece = |name: &str| {
         object(api, "Glance", "openstack", "glance", json!({name: {"networkAttachments": [name]}}))
     };
-    let (one, other) = (piece("one"), piece("other"));
+    let (one, other) = (piece("glanceAPIInternal"), piece("glanceAPIExternal"));
     let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let codes = |partial: bool| -> Vec<&str> {
         let sources = [
@@ -483,4 +485,53 @@ fn upstreams_samples_are_not_complained_about() {
             assert_eq!(lines(&objects), Vec::<String>::new(), "{}", path.display());
         }
     }
+}
+
+/// What touches networks in a control plane is judged by place, name and value.
+#[test]
+fn control_planes_are_judged_by_their_schema() {
+    let plane = |name: &str, spec: Value| {
+        object("core.openstack.org/v1beta1", "OpenStackControlPlane", "openstack", name, spec)
+    };
+    let said = |spec: Value| -> Vec<String> {
+        let found = report(&[plane("c", spec)]).findings;
+        found.iter().map(|f| format!("{} {} {}", f.code, f.subjects[0].path, f.help)).collect()
+    };
+    let service = |spec: Value| json!({"keystone": {"template": {"override": {"service": spec}}}});
+    let cases = [
+        (
+            json!({"keystone": {"networkAttachments": ["a"], "template": {}}}),
+            "LB606 spec.keystone.networkAttachments move it below template",
+        ),
+        (
+            json!({"keystone": {"template": {"extra": {"networkAttachments": ["a"]}}}}),
+            "LB606 spec.keystone.template.extra.networkAttachments move it to the part of the service whose pods are meant",
+        ),
+        (json!({"keystne": {"template": {}}}), "LB601 spec.keystne did you mean keystone?"),
+        (
+            service(json!({"internal": {"metadata": {"annotation": {}}}})),
+            "LB601 spec.keystone.template.override.service.internal.metadata.annotation did you mean annotations?",
+        ),
+        (
+            service(json!({"admin": {"spec": {"type": "LoadBalancer"}}})),
+            "LB001 spec.keystone.template.override.service[admin] ",
+        ),
+        (
+            json!({"keystone": {"template": {"externalEndpoints": [{"endpoint": "admin", "ipAddressPool": "p"}]}}}),
+            "LB001 spec.keystone.template.externalEndpoints[0].endpoint ",
+        ),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(said(spec.clone()), [expected], "{spec}");
+    }
+    assert_eq!(
+        said(json!({"heat": {"template": {"heatAPI": {"networkAttachments": ["gone"]}}}})),
+        [""; 0]
+    );
+    let two = report(&[plane("a", json!({})), plane("b", json!({}))]).findings;
+    assert_eq!(two.len(), 2, "{two:?}");
+    assert!(two[0].message.starts_with("Only one OpenStackControlPlane"), "{two:?}");
+    // One address for two buses is told with both places, once.
+    let bus = json!({"externalEndpoint": {"ipAddressPool": "p", "loadBalancerIPs": ["10.0.0.1"], "sharedIP": false}});
+    assert_eq!(said(json!({"rabbitmq": {"templates": {"a": bus, "b": bus}}})).len(), 1);
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use landbridge_api::ledger::SharedBy;
 use landbridge_vips::{Asked, Given, NAMESPACE, Outcome, Said, converge};
 
-use super::messages::{Notice, Step, What};
 use super::Engine;
+use super::messages::{Notice, Step, What};
 use crate::ipam::ledger::Place;
 use crate::mirror::Key;
 use crate::vips::claims::{self, VIPS};
@@ -68,10 +68,10 @@ impl Engine {
             return None;
         }
         let segment: Arc<str> = Arc::from(VIPS);
-        let places = service.ingress.iter().map(|address| Place {
-            segment: segment.clone(),
-            address: *address,
-        });
+        let places = service
+            .ingress
+            .iter()
+            .map(|address| Place { segment: segment.clone(), address: *address });
         let taken = places.filter(|place| {
             let claim = self.ledger.holder(place);
             claim.is_some_and(|claim| claims::entry(claim, &service.key).is_none())
