@@ -195,6 +195,8 @@ fn paths(registry: &Registry) -> Value {
             format!("/apis/{group}/{version}")
         });
     }
-    list.extend(["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    list.extend(
+        ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+    );
     json!({"paths": list})
 }

@@ -38,11 +38,7 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("", &["namespaces"], &[]),
     ("metallb.io", &["ipaddresspools", "l2advertisements"], &[]),
     ("metallb.io", &["ipaddresspools/status"], &["patch"]),
-    (
-        "metallb.io",
-        &["configurationstates", "configurationstates/status"],
-        &["create", "patch"],
-    ),
+    ("metallb.io", &["configurationstates", "configurationstates/status"], &["create", "patch"]),
     ("apps", &["statefulsets", "daemonsets"], &[]),
     ("", &["pods", "nodes"], &[]),
 ];

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
-use landbridge_apiserver::pki::{Pki, write_private};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
+use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Figures, Identity, Options};
 use landbridge_controllers::metrics::Board;
 use landbridge_controllers::{Settings, rights, vips};
@@ -210,7 +210,10 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         let until = wait_for(stopped.clone());
         tasks.spawn(landbridge_controllers::run(client.clone(), settings, until));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), virtual addresses (Service), records of pods (IPPool)".to_owned());
+        progress.step(
+            "controllers",
+            "addresses (IPSet), virtual addresses (Service), records of pods (IPPool)".to_owned(),
+        );
     }
     let lab = match shape {
         None => None,

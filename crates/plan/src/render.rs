@@ -25,8 +25,11 @@ fn virtual_addresses(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         f.write_str("\nvirtual addresses\n")?;
         let mut rows = vec![["ADDRESS", "POOL", "SHARING KEY", "SERVICES"].map(str::to_owned)];
         for found in &plan.virtual_addresses {
-            let mut first =
-                [found.address.to_string(), found.pool.clone(), found.sharing_key.clone().unwrap_or_default()];
+            let mut first = [
+                found.address.to_string(),
+                found.pool.clone(),
+                found.sharing_key.clone().unwrap_or_default(),
+            ];
             for service in &found.services {
                 let [address, pool, key] = std::mem::take(&mut first);
                 let service = format!("{}  {}", service.service, service.ports.join(", "));

@@ -51,7 +51,10 @@ pub struct Pending {
 }
 
 /// Tries it. Nothing comes of it when there are no pools, or when they do not fit together.
-pub(crate) fn preview(facts: &Facts<'_>, sources: &Sources<'_>) -> (Vec<VirtualAddress>, Vec<Pending>) {
+pub(crate) fn preview(
+    facts: &Facts<'_>,
+    sources: &Sources<'_>,
+) -> (Vec<VirtualAddress>, Vec<Pending>) {
     let Some(config) = config(facts, sources) else { return Default::default() };
     let mut allocator = Allocator::default();
     allocator.configure(config);
@@ -104,12 +107,10 @@ pub(crate) fn config(facts: &Facts<'_>, sources: &Sources<'_>) -> Option<Config>
         .list
         .iter()
         .filter(|source| source.object.kind == "Namespace")
-        .map(|source| Namespace {
-            name: source.object.name.clone(),
-            labels: labels(source.value),
-        })
+        .map(|source| Namespace { name: source.object.name.clone(), labels: labels(source.value) })
         .collect();
-    let pools = facts.pools.iter().map(|pool| (pool.name, &sources.list[pool.source].value["spec"]));
+    let pools =
+        facts.pools.iter().map(|pool| (pool.name, &sources.list[pool.source].value["spec"]));
     let config = Config::read(pools, &namespaces).ok()?;
     (!config.is_empty()).then_some(config)
 }

@@ -178,7 +178,8 @@ mod tests {
         let map = |entries: &[(&str, &str)]| -> BTreeMap<String, String> {
             entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
         };
-        let both = map(&[("metallb.io/address-pool", ""), ("metallb.universe.tf/address-pool", "p")]);
+        let both =
+            map(&[("metallb.io/address-pool", ""), ("metallb.universe.tf/address-pool", "p")]);
         assert_eq!(annotation(&both, POOL), Some(("metallb.io/address-pool", "")));
         assert!(deprecated(&both).is_empty(), "the old one does not count");
         let old = map(&[("metallb.universe.tf/allow-shared-ip", "k")]);

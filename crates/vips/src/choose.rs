@@ -47,7 +47,9 @@ fn requested(
     };
     if !fits {
         let list = quoted(addresses);
-        return Err(format!("requested loadBalancer IP(s) {list} does not match the ipFamily of the service"));
+        return Err(format!(
+            "requested loadBalancer IP(s) {list} does not match the ipFamily of the service"
+        ));
     }
     let pool = allocator.check(asked, addresses)?;
     if let Some(wanted) = asked.pool.as_ref().filter(|wanted| ***wanted != *pool.name) {

@@ -219,7 +219,8 @@ mod tests {
     fn the_pool_of_an_address_is_found() {
         let (a, b) = (addresses(&["10.0.0.0/24", "fd00::/120"]), addresses(&["10.0.1.5-10.0.1.9"]));
         let config = Config::read([("a", &a), ("b", &b)], &[]).unwrap();
-        let of = |text: &str| config.around(text.parse().unwrap()).map(|pool| pool.name.to_string());
+        let of =
+            |text: &str| config.around(text.parse().unwrap()).map(|pool| pool.name.to_string());
         for (text, pool) in [
             ("10.0.0.0", Some("a")),
             ("10.0.0.255", Some("a")),

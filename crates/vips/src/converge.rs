@@ -61,7 +61,8 @@ pub fn converge(allocator: &mut Allocator, asked: &Asked, current: &[IpAddr]) ->
         Ok(families) => families,
         Err(NoFamily::NoClusterIp) => return out,
         Err(NoFamily::NotEnough) => {
-            let note = "not enough clusterips: the Service requires dual stack and has one cluster IP";
+            let note =
+                "not enough clusterips: the Service requires dual stack and has one cluster IP";
             out.said.push(warning("not enough clusterips", note));
             return out;
         }
@@ -81,7 +82,8 @@ pub fn converge(allocator: &mut Allocator, asked: &Asked, current: &[IpAddr]) ->
             return out;
         }
         Ok(wanted) => {
-            let same = |given: &Given| wanted.is_empty() || sorted(wanted.clone()) == given.addresses;
+            let same =
+                |given: &Given| wanted.is_empty() || sorted(wanted.clone()) == given.addresses;
             kept = kept.filter(same);
         }
     }

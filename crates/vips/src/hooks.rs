@@ -13,9 +13,9 @@ use landbridge_machinery::object;
 use landbridge_machinery::status::{ApiError, ApiResult};
 use serde_json::Value;
 
+use crate::NAMESPACE;
 use crate::config::{Config, Namespace};
 use crate::pool::selectors;
-use crate::NAMESPACE;
 
 /// The rules of a kind of MetalLB, if there are any.
 pub fn hooks(group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
@@ -34,9 +34,10 @@ impl Hooks for Pools {
             return Ok(Vec::new());
         }
         let others = request.objects.list(&GroupKind::new(GROUP, "IPAddressPool"), Some(NAMESPACE));
-        let others = others.iter().map(AsRef::as_ref).filter(|other| {
-            object::name(other) != request.name && !object::is_terminating(other)
-        });
+        let others = others
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|other| object::name(other) != request.name && !object::is_terminating(other));
         let all = others.chain([pool]).map(|pool| (object::name(pool), &pool["spec"]));
         let namespaces: [Namespace; 0] = [];
         match Config::read(all, &namespaces) {

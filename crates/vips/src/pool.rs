@@ -96,7 +96,8 @@ impl Pool {
     pub fn size(&self, family: Family) -> i64 {
         let ranges: Vec<Range> =
             self.ranges.iter().filter(|range| range.family() == family).copied().collect();
-        let all = landbridge_addr::Pool::new(&ranges, landbridge_addr::RangeSet::new(), self.skip());
+        let all =
+            landbridge_addr::Pool::new(&ranges, landbridge_addr::RangeSet::new(), self.skip());
         i64::try_from(all.capacity()).unwrap_or(i64::MAX)
     }
 }
@@ -221,7 +222,10 @@ mod tests {
         let bad = |text: &str| read(&json!({"addresses": [text]})).unwrap_err();
         let cases = [
             ("10.0.0.1", r#"invalid CIDR "10.0.0.1" in pool "p": invalid CIDR "10.0.0.1""#),
-            (" 10.0.0.0/8", r#"invalid CIDR " 10.0.0.0/8" in pool "p": invalid CIDR " 10.0.0.0/8""#),
+            (
+                " 10.0.0.0/8",
+                r#"invalid CIDR " 10.0.0.0/8" in pool "p": invalid CIDR " 10.0.0.0/8""#,
+            ),
             (
                 "10.0.0.9-10.0.0.1",
                 r#"invalid CIDR "10.0.0.9-10.0.0.1" in pool "p": invalid IP range "10.0.0.9-10.0.0.1": start IP "10.0.0.9" is after the end IP "10.0.0.1""#,

@@ -76,7 +76,9 @@ async fn cold(arguments: &Arguments) -> Result<()> {
     println!("cold start: {n} Services on {} pools", arguments.pools);
     println!("  served after       {:8.1} s", took.as_secs_f64());
     println!("  Services per s     {:8.0}", rate(n, took));
-    println!("  writes per Service {writes:8.2}  (Events included; and one by the client that created it)");
+    println!(
+        "  writes per Service {writes:8.2}  (Events included; and one by the client that created it)"
+    );
     let memory = Processes(api.id().into_iter().collect()).memory()?;
     println!("  memory             {:8} MiB", memory.unwrap_or_default().resident_kib / 1024);
     check(&client).await?;
@@ -121,8 +123,7 @@ async fn prepare(client: &Client, pools: usize) -> Result<()> {
     namespaces.create(&PostParams::default(), &namespace).await?;
     let kind = GroupVersionKind::gvk("metallb.io", "v1beta1", "IPAddressPool");
     let resource = ApiResource::from_gvk_with_plural(&kind, "ipaddresspools");
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), "metallb-system", &resource);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "metallb-system", &resource);
     for n in 0..pools {
         let pool = json!({
             "apiVersion": "metallb.io/v1beta1", "kind": "IPAddressPool",
@@ -178,7 +179,8 @@ async fn watch_served(client: &Client, expected: usize) -> Result<()> {
     let mut events = watcher::watcher(services(client), watcher::Config::default()).boxed();
     while served.len() < expected {
         let event = tokio::time::timeout_at(deadline, events.try_next()).await;
-        let Some(event) = event.with_context(|| format!("only {} were served", served.len()))?? else {
+        let Some(event) = event.with_context(|| format!("only {} were served", served.len()))??
+        else {
             bail!("the watch ended");
         };
         if let watcher::Event::Apply(object) | watcher::Event::InitApply(object) = event

@@ -85,11 +85,7 @@ fn made(mut users: Vec<SharedBy>, sharing: &Sharing, source: String) -> Claim {
         name: first.name,
         uid: first.uid,
         source,
-        shared: Some(Shared {
-            key: sharing.key.clone(),
-            backend: sharing.backend.clone(),
-            users,
-        }),
+        shared: Some(Shared { key: sharing.key.clone(), backend: sharing.backend.clone(), users }),
         ..Claim::default()
     }
 }

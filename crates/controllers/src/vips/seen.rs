@@ -130,11 +130,7 @@ fn role(
         name: name_of(key),
         namespace: key.namespace.clone(),
         labels: object.metadata.labels.clone().unwrap_or_default(),
-        families: asked::families(
-            listed.chain(single),
-            spec.ip_family_policy.as_deref(),
-            first,
-        ),
+        families: asked::families(listed.chain(single), spec.ip_family_policy.as_deref(), first),
         pool: find(POOL).filter(|name| !name.is_empty()).map(str::to_owned),
         addresses: asked::addresses(find(ADDRESSES), spec.load_balancer_ip.as_deref()),
         sharing: Sharing { key: find(SHARED).unwrap_or_default().to_owned(), backend },

@@ -4,9 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Service};
 use kube::ResourceExt as _;
 use landbridge_api::foreign::metallb::objects::IPAddressPool;
-use landbridge_api::ledger::{
-    AddressBlock, AddressBlockSpec, block_name, block_of, block_prefix,
-};
+use landbridge_api::ledger::{AddressBlock, AddressBlockSpec, block_name, block_of, block_prefix};
 use landbridge_controllers::ipam::ledger::{Swap, Swapped};
 use landbridge_controllers::mirror::Told;
 use landbridge_controllers::vips::Settings;
@@ -216,7 +214,10 @@ fn do_swap(server: &mut Server, swap: &Swap) -> Swapped {
             match found {
                 Some(block) if is_it && swap.empties => {
                     let stays = |address| !matches!(swap.edits.get(address), Some(None));
-                    assert!(!block.spec.claims.keys().any(stays), "a block with claims must not go");
+                    assert!(
+                        !block.spec.claims.keys().any(stays),
+                        "a block with claims must not go"
+                    );
                     server.delete::<AddressBlock>("", &swap.name);
                     Ok(None)
                 }

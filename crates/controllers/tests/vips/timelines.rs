@@ -12,10 +12,10 @@ use landbridge_api::foreign::metallb::objects::IPAddressPool;
 use landbridge_api::ledger::{
     AddressBlock, AddressBlockSpec, Claim, block_name, block_of, block_prefix,
 };
+use landbridge_controllers::mirror::Key;
 use landbridge_controllers::vips::Settings;
 use landbridge_controllers::vips::claims::{self, VIPS};
 use landbridge_controllers::vips::seen::{self, Role};
-use landbridge_controllers::mirror::Key;
 use landbridge_plan::Site;
 use landbridge_vips::{Allocator, Config, NAMESPACE, converge, figures};
 
@@ -102,9 +102,8 @@ impl World {
             8..=9 => {
                 let (space, name) = self.any_service();
                 let chance = &mut self.chance;
-                let done = self
-                    .server
-                    .change(space, &name, None, |service| wishes::wish(chance, service));
+                let done =
+                    self.server.change(space, &name, None, |service| wishes::wish(chance, service));
                 if let Ok(service) = done
                     && let Some((_, reason)) = self.given.get_mut(&service.uid().unwrap())
                 {
@@ -158,9 +157,10 @@ impl World {
                 let _ = self.server.create(wishes::pool("b", spec));
             }
             _ => {
-                let exists = self.server.change(NAMESPACE, "a", None, |pool: &mut IPAddressPool| {
-                    pool.spec = spec.clone();
-                });
+                let exists =
+                    self.server.change(NAMESPACE, "a", None, |pool: &mut IPAddressPool| {
+                        pool.spec = spec.clone();
+                    });
                 if exists.is_err() {
                     let _ = self.server.create(wishes::pool("a", spec));
                 }
@@ -288,8 +288,25 @@ impl World {
             let known = self.given.entry(service.uid.to_string()).or_insert(fresh);
             if known.0 != service.ingress {
                 let keeps = known.0.iter().all(|address| service.ingress.contains(address));
-                assert!(keeps || known.1 || behind, "{} was moved from {:?}", service.key, known.0);
-                *known = (service.ingress.clone(), behind);
+                let (key, now) = (&service.key, &service.ingress);
+                assert!(
+                    keeps || known.1 || behind,
+                    "{key} was moved from {:?} to {now:?}",
+                    known.0
+                );
+                // Who was behind when it decided may have moved it where it cannot stay.
+                let fits = now.is_empty()
+                    || self.config.as_ref().is_some_and(|config| {
+                        let pool = config.holding(now);
+                        pool.is_some_and(|pool| match &service.role {
+                            Role::Balanced(asked) => {
+                                config.is_for(&pool.name, asked)
+                                    && asked.pool.as_ref().is_none_or(|name| **name == *pool.name)
+                            }
+                            _ => false,
+                        })
+                    });
+                *known = (service.ingress.clone(), behind || !fits);
             }
         }
     }

@@ -197,7 +197,9 @@ fn others_on_the_wire_are_passed_over_and_named() {
     assert_eq!(plane.has("a"), "172.17.0.81 from internalapi");
     assert_eq!(plane.has("b"), " from ");
     let told = plane.told();
-    assert!(told.iter().any(|t| t.contains("172.17.0.80 is held by IPSet openstack/edpm-compute-0")));
+    assert!(
+        told.iter().any(|t| t.contains("172.17.0.80 is held by IPSet openstack/edpm-compute-0"))
+    );
     let block = plane.server.get::<AddressBlock>("", "vlan-20.172.17.0.64").unwrap();
     let held = &block.spec.claims[&"172.17.0.81".parse().unwrap()];
     assert_eq!(held.to_string(), "Service openstack/a", "an IPSet passes it over");
@@ -225,7 +227,10 @@ fn a_service_of_another_type_gives_its_address_back() {
         })
         .unwrap();
     plane.settle();
-    assert_eq!((plane.has("a").as_str(), plane.has("b").as_str()), (" from ", "172.17.0.80 from internalapi"));
+    assert_eq!(
+        (plane.has("a").as_str(), plane.has("b").as_str()),
+        (" from ", "172.17.0.80 from internalapi")
+    );
     let pool = plane.server.get::<IPAddressPool>(NAMESPACE, "internalapi").unwrap();
     assert_eq!(
         pool.status,

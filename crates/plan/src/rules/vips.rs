@@ -190,7 +190,11 @@ fn shared(view: &View<'_, '_>, address: IpAddr, holders: &[Holder<'_>], found: &
         }
         let backend = |holder: &Holder<'_>| {
             let value = view.sources.list[holder.exposure.source].value;
-            if value["kind"] == "Service" { crate::vips::backend(&value["spec"]) } else { String::new() }
+            if value["kind"] == "Service" {
+                crate::vips::backend(&value["spec"])
+            } else {
+                String::new()
+            }
         };
         if backend(leader) != backend(holder) {
             found.push(backends(address, leader, holder));
@@ -264,7 +268,10 @@ fn fits_together(view: &View<'_, '_>, exposure: &Exposure<'_>) -> Option<Finding
             if !apart || of_a.iter().any(|pool| of_b.contains(pool)) {
                 return None;
             }
-            format!("service {service} asks for {list}, which are of two pools: {} and {}", of_a[0], of_b[0])
+            format!(
+                "service {service} asks for {list}, which are of two pools: {} and {}",
+                of_a[0], of_b[0]
+            )
         }
         [_, _] => format!("service {service} asks for {list}, which are of one family"),
         _ => format!("service {service} asks for {} addresses: {list}", addresses.len()),

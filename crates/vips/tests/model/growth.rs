@@ -46,7 +46,10 @@ fn thirty_thousand_services_of_one_key_and_port_are_a_moment() {
     let middle: IpAddr = "10.0.58.152".parse().unwrap();
     assert!(allocator.vacate(middle, &"ns/svc-15000".into()));
     assert_eq!(give(&mut allocator, &asked(30_001, "k", Family::V4, &[80, 443])), middle);
-    assert_eq!(give(&mut allocator, &asked(30_002, "k", Family::V4, &[22])).to_string(), "10.0.0.0");
+    assert_eq!(
+        give(&mut allocator, &asked(30_002, "k", Family::V4, &[22])).to_string(),
+        "10.0.0.0"
+    );
 }
 
 #[test]

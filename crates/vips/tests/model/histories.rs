@@ -162,7 +162,8 @@ impl Both {
     /// Decides for one Service on both sides and compares.
     fn converge(&mut self, asked: &Asked) -> Result<(), TestCaseError> {
         let name = asked.name.to_string();
-        let current = self.naive.services.get(&name).map(|(_, has)| has.clone()).unwrap_or_default();
+        let current =
+            self.naive.services.get(&name).map(|(_, has)| has.clone()).unwrap_or_default();
         // As MetalLB does with a Service that cannot keep what it has: by its new wishes.
         let expected = self.naive.converge(asked, &current);
         let outcome = converge(&mut self.ours, asked, &current);
@@ -179,7 +180,8 @@ impl Both {
     }
 
     fn again(&mut self) -> Result<(), TestCaseError> {
-        let all: Vec<Asked> = self.naive.services.values().map(|(asked, _)| asked.clone()).collect();
+        let all: Vec<Asked> =
+            self.naive.services.values().map(|(asked, _)| asked.clone()).collect();
         all.iter().try_for_each(|asked| self.converge(asked))
     }
 

@@ -157,7 +157,8 @@ impl Naive {
                 Families::One(family) => !both && Family::of(wanted[0]) == family,
                 Families::Both | Families::Rather(_) => both,
             };
-            let named = |pool: &NaivePool| asked.pool.as_ref().is_none_or(|name| *name == pool.name);
+            let named =
+                |pool: &NaivePool| asked.pool.as_ref().is_none_or(|name| *name == pool.name);
             let good = fits
                 && self.may_have(asked, &wanted)
                 && self.pool_of(&wanted).is_some_and(named)

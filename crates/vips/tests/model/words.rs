@@ -118,7 +118,8 @@ fn the_only_user_changes_its_key_and_others_do_not() {
 
 #[test]
 fn bad_wishes_are_answered_with_the_reason() {
-    let only = json!({"addresses": ["10.0.0.0/30"], "serviceAllocation": {"namespaces": ["other"]}});
+    let only =
+        json!({"addresses": ["10.0.0.0/30"], "serviceAllocation": {"namespaces": ["other"]}});
     let buggy = json!({"addresses": ["10.1.0.0/24"], "avoidBuggyIPs": true, "autoAssign": false});
     let mut world = world(&[("internalapi", seed()), ("only", only), ("zeros", buggy)]);
     let at = |text: &str| Ok(vec![text.parse::<IpAddr>().unwrap()]);
@@ -130,8 +131,14 @@ fn bad_wishes_are_answered_with_the_reason() {
             Asked { addresses: at("10.0.0.1"), ..asked("a") },
             "pool only not compatible for ip assignment",
         ),
-        (Asked { addresses: at("9.9.9.9"), ..asked("a") }, r#"["9.9.9.9"] is not allowed in config"#),
-        (Asked { addresses: at("10.1.0.0"), ..asked("a") }, r#"["10.1.0.0"] is not allowed in config"#),
+        (
+            Asked { addresses: at("9.9.9.9"), ..asked("a") },
+            r#"["9.9.9.9"] is not allowed in config"#,
+        ),
+        (
+            Asked { addresses: at("10.1.0.0"), ..asked("a") },
+            r#"["10.1.0.0"] is not allowed in config"#,
+        ),
         (
             Asked { addresses: at("172.17.0.85"), pool: pool("zeros"), ..asked("a") },
             r#"requested loadBalancer IP(s) ["172.17.0.85"] is not compatible with requested address pool zeros"#,
@@ -140,10 +147,7 @@ fn bad_wishes_are_answered_with_the_reason() {
             Asked { addresses: at("172.17.0.85"), families: Ok(Families::Both), ..asked("a") },
             r#"requested loadBalancer IP(s) ["172.17.0.85"] does not match the ipFamily of the service"#,
         ),
-        (
-            Asked { families: Ok(Families::One(Family::V6)), ..asked("a") },
-            "no available IPs",
-        ),
+        (Asked { families: Ok(Families::One(Family::V6)), ..asked("a") }, "no available IPs"),
         (
             Asked { families: Ok(Families::Both), pool: pool("internalapi"), ..asked("a") },
             "no available IPs in pool internalapi",

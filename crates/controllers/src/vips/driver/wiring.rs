@@ -132,11 +132,8 @@ fn find(shelves: &[Shelf; 5]) -> Found {
         .flat_map(|(kind, shelf)| shelf.objects.iter().map(move |(key, value)| (kind, key, value)))
         .collect();
     objects.sort_by_key(|(kind, key, _)| (*kind, *key));
-    let sources: Vec<Source<'_>> = objects
-        .iter()
-        .enumerate()
-        .map(|(id, (_, _, value))| Source::new(id, value))
-        .collect();
+    let sources: Vec<Source<'_>> =
+        objects.iter().enumerate().map(|(id, (_, _, value))| Source::new(id, value)).collect();
     let found = sites(&sources);
     let pools = shelves[3].objects.keys().map(|(_, name)| name);
     pools.map(|name| (name.clone(), found.of_pool(name).to_vec())).collect()
