@@ -31,7 +31,7 @@ only_where_vips_are_served() {
 vips_given() {
     only_where_vips_are_served
     # Landbridge brings the namespace along; a case before may have deleted it.
-    kc create ns metallb-system --dry-run=client -o yaml | kc apply -f -
+    kc get ns metallb-system || kc create ns metallb-system
     lacks "re:[Ee]rror" kc apply -f "$VIPS"
     eventually 20 vip_is keystone-internal 172.28.0.80
     eventually 20 vip_is glance-internal 172.28.0.80
@@ -159,7 +159,7 @@ t "vips: pools shrink and are renamed" pool_changes
 
 vips_freed() {
     only_where_vips_are_served
-    kv patch service web --type merge -p '{"spec": {"type": "ClusterIP"}}'
+    kv patch service web --type merge -p '{"spec": {"type": "ClusterIP", "externalTrafficPolicy": null, "ports": [{"name": "http", "port": 80, "nodePort": null}]}}'
     eventually 20 vip_is web ""
     same "" from_pool web
     kc delete -f "$VIPS/00-namespace.yaml"
