@@ -196,7 +196,8 @@ impl Engine {
         }
         actions.extend(self.ledger.swaps().into_iter().map(Action::Swap));
         actions.extend(self.notices.drain(..).map(Action::Tell));
-        self.reports.act(now, &self.pools, &self.allocator, &mut actions);
+        let pools = Some(&self.pools).filter(|_| !self.counters.config_stale);
+        self.reports.act(now, pools, &self.allocator, &mut actions);
         actions
     }
 
@@ -311,9 +312,10 @@ impl Engine {
         let pools = pools.map(|pool| (&*pool.key.name, &*pool.spec));
         match Config::read(pools, &namespaces) {
             Ok(config) => {
-                self.counters.config_stale = false;
+                let was_stale = std::mem::take(&mut self.counters.config_stale);
                 self.reports.say(None);
-                if self.counters.config_loaded && config == *self.allocator.config() {
+                let is_same = config == *self.allocator.config();
+                if self.counters.config_loaded && is_same && !was_stale {
                     return;
                 }
                 self.counters.config_loaded = true;

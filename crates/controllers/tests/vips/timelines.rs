@@ -288,8 +288,25 @@ impl World {
             let known = self.given.entry(service.uid.to_string()).or_insert(fresh);
             if known.0 != service.ingress {
                 let keeps = known.0.iter().all(|address| service.ingress.contains(address));
-                assert!(keeps || known.1 || behind, "{} was moved from {:?}", service.key, known.0);
-                *known = (service.ingress.clone(), behind);
+                let (key, now) = (&service.key, &service.ingress);
+                assert!(
+                    keeps || known.1 || behind,
+                    "{key} was moved from {:?} to {now:?}",
+                    known.0
+                );
+                // Who was behind when it decided may have moved it where it cannot stay.
+                let fits = now.is_empty()
+                    || self.config.as_ref().is_some_and(|config| {
+                        let pool = config.holding(now);
+                        pool.is_some_and(|pool| match &service.role {
+                            Role::Balanced(asked) => {
+                                config.is_for(&pool.name, asked)
+                                    && asked.pool.as_ref().is_none_or(|name| **name == *pool.name)
+                            }
+                            _ => false,
+                        })
+                    });
+                *known = (service.ingress.clone(), behind || !fits);
             }
         }
     }

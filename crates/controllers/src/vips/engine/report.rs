@@ -62,10 +62,11 @@ impl Reports {
         [self.next.filter(|_| !self.touched.is_empty()), told].into_iter().flatten().min()
     }
 
+    /// What is to be written. Without `pools` nothing is known of them that could be said.
     pub fn act(
         &mut self,
         now: Timestamp,
-        pools: &Mirror<Pool>,
+        pools: Option<&Mirror<Pool>>,
         allocator: &Allocator,
         actions: &mut Vec<Action>,
     ) {
@@ -76,6 +77,10 @@ impl Reports {
             actions.push(Action::Configuration(wrong.clone()));
         }
         self.next = None;
+        let Some(pools) = pools else {
+            self.touched.clear(); // all of them are, once pools make sense again
+            return;
+        };
         for name in std::mem::take(&mut self.touched) {
             let due = self.written.get(&name).and_then(|at| at.checked_add(EACH).ok());
             if self.under_way.contains(&name) || due.is_some_and(|due| due > now) {

@@ -36,6 +36,9 @@ impl Engine {
                 if let Some(first) = self.seems_taken(&service) {
                     return Some((service.uid, first));
                 }
+                if self.is_left_alone(&service, &asked) {
+                    return None;
+                }
                 let outcome = self.decide(&service, &asked);
                 if outcome.waits {
                     self.waiting.insert(key.clone());
@@ -58,6 +61,19 @@ impl Engine {
         });
         let odd: Vec<(Place, String)> = odd.collect();
         (!odd.is_empty()).then_some(What::Confirm(odd))
+    }
+
+    /// While pools make no sense, the last ones that did are in force; but controllers may differ in
+    /// which those were. So nobody loses an address for what the pools say, until they make sense again.
+    fn is_left_alone(&self, service: &Service, asked: &Asked) -> bool {
+        if !self.counters.config_stale || service.ingress.is_empty() {
+            return false;
+        }
+        let config = self.allocator.config();
+        config.holding(&service.ingress).is_none_or(|pool| {
+            let other = asked.pool.as_ref().is_some_and(|wanted| **wanted != *pool.name);
+            other || !config.is_for(&pool.name, asked)
+        })
     }
 
     /// Addresses in the status that others are said to use, and not this Service. Then either two came
@@ -139,7 +155,10 @@ impl Engine {
             ports: asked.ports.iter().map(|port| claims::port_text(*port)).collect(),
         };
         let pool = format!("{NAMESPACE}/{pool}");
-        let wanted = claims::with(held.as_ref(), user, &asked.sharing, &pool);
+        let mut wanted = claims::with(held.as_ref(), user, &asked.sharing, &pool);
+        if let Some(held) = held.as_ref().filter(|_| self.counters.config_stale) {
+            wanted.source.clone_from(&held.source);
+        }
         if held.as_ref() != Some(&wanted)
             && let Some(effect) = self.ledger.put(place, wanted)
         {
@@ -159,7 +178,9 @@ impl Engine {
             None => (Vec::new(), None),
         };
         let says_more = service.has_ingress && addresses.is_empty();
-        if service.ingress != addresses || service.from_pool != pool || says_more {
+        let stale = self.counters.config_stale && pool.is_some() && service.from_pool.is_some();
+        let other_pool = service.from_pool != pool && !stale;
+        if service.ingress != addresses || other_pool || says_more {
             return Some(What::Status { revision: service.revision, addresses, pool });
         }
         self.free_rest(service, &addresses)
@@ -176,6 +197,9 @@ impl Engine {
             let entry = self.ledger.holder(&place).and_then(|c| claims::entry(c, &service.key));
             let Some(revision) = entry.map(|entry| entry.revision) else { continue };
             let has = addresses.contains(&place.address);
+            if has && self.counters.config_stale {
+                continue; // which wires it is on, the pools say
+            }
             if has || revision < service.revision {
                 self.free(&place, &service.key);
             } else if revision == service.revision && self.ledger.is_settled(&place) {
