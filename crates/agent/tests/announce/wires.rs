@@ -155,8 +155,21 @@ async fn ipv6_by_neighbour_discovery() {
     let Some(mut scene) = Scene::new(2) else { return };
     let vip = "fd00:17::80";
     let units = BTreeMap::from([(ip(vip), scene.unit(&[(vip, on(0))]))]);
-    // An interface announces from its link-local address, which takes a moment to be sure.
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    // An interface announces from its link-local address, which takes a moment to be sure. Until all
+    // have one, the address may still move.
+    let sure = |address: &landbridge_linux::Address| match address.net.addr() {
+        IpAddr::V6(ip) => ip.is_unicast_link_local() && !address.flags.tentative,
+        IpAddr::V4(_) => false,
+    };
+    scene
+        .until("link-local addresses are sure", |scene| {
+            scene.nodes.iter().all(|node| {
+                let addresses = node.net.addresses().unwrap();
+                let link = node.net.index(&IfName::new(VLANS[0]).unwrap()).unwrap();
+                addresses.iter().any(|address| address.link == link && sure(address))
+            })
+        })
+        .await;
     scene.plan(&units);
     scene.until("one holds it", |scene| scene.holders(ip(vip)).len() == 1).await;
     let holder = scene.holders(ip(vip))[0];

@@ -76,8 +76,8 @@ struct ProbeArguments {
     /// Which address
     #[arg(long)]
     address: Ipv4Addr,
-    /// The address to ask from (ARP)
-    #[arg(long, default_value = "172.17.0.250")]
+    /// The first of 32 addresses to ask from (ARP)
+    #[arg(long, default_value = "172.27.255.1")]
     from: Ipv4Addr,
     /// How often, in milliseconds
     #[arg(long, default_value_t = 10)]

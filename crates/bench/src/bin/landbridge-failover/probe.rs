@@ -1,12 +1,13 @@
 //! Asks for an address again and again. One line per probe: when it was sent (nanoseconds of the
 //! machine's clock), and who answered in time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use futures::StreamExt as _;
 use landbridge_l2::packet::Mac;
 use landbridge_l2::packet::arp::{Arp, Operation};
 use landbridge_linux::packet::Frames;
@@ -20,80 +21,108 @@ pub fn clock() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// An answer that takes longer is none.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// So many probes are told apart, by the address they ask from: more than are under way.
+const SLOTS: u64 = 32;
+
+/// A probe under way.
+struct Pending {
+    sent: u64,
+    until: Instant,
+    answers: BTreeSet<String>,
+}
+
 /// Probes until it is killed, or nobody reads any more.
 pub async fn run(arguments: &ProbeArguments) -> Result<()> {
-    let every = Duration::from_millis(arguments.every.max(1));
-    let asker = Asker::open(arguments)?;
+    match arguments.kind {
+        Kind::Arp => arp(arguments).await,
+        Kind::Tcp => tcp(arguments).await,
+    }
+}
+
+fn tell(sent: u64, answers: &BTreeSet<String>) -> bool {
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     let mut out = std::io::stdout().lock();
-    let mut next = tokio::time::Instant::now();
+    writeln!(out, "{sent} {}", answers.join(",")).and_then(|()| out.flush()).is_ok()
+}
+
+async fn arp(arguments: &ProbeArguments) -> Result<()> {
+    let net = Handle::open()?;
+    let link = net.expect_link(&IfName::new(&arguments.interface)?)?;
+    let own = Mac(link.mac.context("the interface is not Ethernet")?.0);
+    let socket = PacketSocket::open(link.index, Frames::Arp).context("needs CAP_NET_RAW")?;
+    let mut tick = tokio::time::interval(Duration::from_millis(arguments.every.max(1)));
+    // A machine that was busy does not send its probes later all at once.
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let first = u32::from(arguments.from);
+    let from = |number: u64| {
+        let slot = u32::try_from(number % SLOTS).unwrap_or_default();
+        Ipv4Addr::from(first.wrapping_add(slot))
+    };
+    let mut pending: VecDeque<(u64, Pending)> = VecDeque::new();
+    let mut number = 0;
     loop {
-        let sent = clock();
-        let answers = asker.ask(next + every).await;
-        let answers: Vec<String> = answers.into_iter().collect();
-        if writeln!(out, "{sent} {}", answers.join(",")).and_then(|()| out.flush()).is_err() {
-            return Ok(());
-        }
-        next += every;
-        // A machine that was busy does not get its probes later all at once.
-        next = next.max(tokio::time::Instant::now());
-        tokio::time::sleep_until(next).await;
-    }
-}
-
-enum Asker {
-    Arp { socket: PacketSocket, own: Mac, from: Ipv4Addr, address: Ipv4Addr },
-    Tcp { address: SocketAddr },
-}
-
-impl Asker {
-    fn open(arguments: &ProbeArguments) -> Result<Self> {
-        if arguments.kind == Kind::Tcp {
-            return Ok(Self::Tcp { address: (arguments.address, 80).into() });
-        }
-        let net = Handle::open()?;
-        let name = IfName::new(&arguments.interface)?;
-        let link = net.expect_link(&name)?;
-        let own = link.mac.context("the interface is not Ethernet")?;
-        let socket = PacketSocket::open(link.index, Frames::Arp).context("needs CAP_NET_RAW")?;
-        Ok(Self::Arp { socket, own: Mac(own.0), from: arguments.from, address: arguments.address })
-    }
-
-    /// Who answers until then. All are waited for: two are a fault that must be seen.
-    async fn ask(&self, until: tokio::time::Instant) -> BTreeSet<String> {
-        let mut answers = BTreeSet::new();
-        match self {
-            Self::Arp { socket, own, from, address } => {
+        tokio::select! {
+            _ = tick.tick() => {
+                number += 1;
                 let request = Arp {
                     destination: Mac::BROADCAST,
-                    source: *own,
+                    source: own,
                     operation: Operation::Request,
-                    sender_mac: *own,
-                    sender_ip: *from,
+                    sender_mac: own,
+                    sender_ip: from(number),
                     target_mac: Mac::ZERO,
-                    target_ip: *address,
+                    target_ip: arguments.address,
                 };
-                if socket.send(&request.write()).is_err() {
-                    return answers;
-                }
-                while let Ok(Ok(frame)) = tokio::time::timeout_at(until, socket.receive()).await {
-                    let reply = Arp::read(&frame).filter(|arp| {
-                        arp.operation == Operation::Reply
-                            && arp.sender_ip == *address
-                            && arp.destination == *own
-                    });
-                    answers.extend(reply.map(|arp| arp.sender_mac.to_string()));
-                }
+                let until = Instant::now() + PATIENCE;
+                pending.push_back((number, Pending { sent: clock(), until, answers: BTreeSet::new() }));
+                // What cannot be sent is not answered.
+                let _ = socket.send(&request.write());
             }
-            Self::Tcp { address } => {
-                let began = Instant::now();
-                let connect = tokio::net::TcpStream::connect(address);
-                // A connection needs more than one packet; it counts when it stands.
-                let patience = until + Duration::from_millis(20);
-                if let Ok(Ok(_)) = tokio::time::timeout_at(patience, connect).await {
-                    answers.insert(format!("connected/{}us", began.elapsed().as_micros()));
+            Ok(frame) = socket.receive() => {
+                let reply = Arp::read(&frame).filter(|arp| {
+                    arp.operation == Operation::Reply
+                        && arp.sender_ip == arguments.address
+                        && arp.destination == own
+                });
+                if let Some(reply) = reply {
+                    let asked = pending.iter_mut().find(|(of, _)| from(*of) == reply.target_ip);
+                    if let Some((_, probe)) = asked {
+                        probe.answers.insert(reply.sender_mac.to_string());
+                    }
                 }
             }
         }
-        answers
+        // All answers are waited for: two are a fault that must be seen.
+        while pending.front().is_some_and(|(_, probe)| probe.until <= Instant::now()) {
+            let Some((_, probe)) = pending.pop_front() else { break };
+            if !tell(probe.sent, &probe.answers) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn tcp(arguments: &ProbeArguments) -> Result<()> {
+    let address = SocketAddr::from((arguments.address, 80));
+    let mut tick = tokio::time::interval(Duration::from_millis(arguments.every.max(1)));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut under_way = futures::stream::FuturesOrdered::new();
+    loop {
+        tokio::select! {
+            _ = tick.tick() => under_way.push_back(async move {
+                let sent = clock();
+                let connect = tokio::net::TcpStream::connect(address);
+                let connected = tokio::time::timeout(PATIENCE, connect).await;
+                let good = matches!(connected, Ok(Ok(_)));
+                (sent, good.then(|| "connected".to_owned()).into_iter().collect())
+            }),
+            Some((sent, answers)) = under_way.next() => {
+                if !tell(sent, &answers) {
+                    return Ok(());
+                }
+            }
+        }
     }
 }
