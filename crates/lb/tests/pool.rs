@@ -72,7 +72,7 @@ fn who_cannot_be_reached_is_left_out_for_longer_each_time() {
         picks.len()
     };
     assert_eq!(twice(&mut pool, Duration::from_millis(400)), 1);
-    assert_eq!(twice(&mut pool, Duration::from_millis(1000)), 2, "back after a pause");
+    assert_eq!(twice(&mut pool, at(1)), 2, "back after a pause");
     pool.failed(at(2), with);
     assert_eq!(twice(&mut pool, Duration::from_millis(2900)), 1, "now for longer");
     pool.failed(at(3), other);

@@ -125,12 +125,11 @@ fn decide_family(
     }
     let mut taken = HashSet::new();
     for draft in filled.into_iter().flat_map(|filled| filled.drafts) {
-        match draft.slice {
-            Some(slice) => change(slice, labels, &draft, decision),
-            None => {
-                let key = new_name(world, service, family, &mut taken);
-                create(&key, service, labels, family, draft, decision);
-            }
+        if let Some(slice) = draft.slice {
+            change(slice, labels, &draft, decision);
+        } else {
+            let key = new_name(world, service, family, &mut taken);
+            create(&key, service, labels, family, draft, decision);
         }
     }
 }

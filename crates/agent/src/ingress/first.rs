@@ -41,8 +41,8 @@ impl<S: AsyncRead + Unpin> Begun<S> {
             if bytes[0] != HANDSHAKE {
                 return Ok((Beginning::Other, Self { bytes, at: 0, stream }));
             }
-            if let Some(name) = asked_for(&bytes)? {
-                return Ok((Beginning::Tls(name), Self { bytes, at: 0, stream }));
+            if let Some(beginning) = asked_for(&bytes)? {
+                return Ok((beginning, Self { bytes, at: 0, stream }));
             }
             if bytes.len() > LONGEST {
                 return Err(io::Error::other("a TLS greeting that does not end"));
@@ -51,15 +51,18 @@ impl<S: AsyncRead + Unpin> Begun<S> {
     }
 }
 
-/// The name in a TLS greeting; nothing while the greeting is not complete.
-fn asked_for(mut bytes: &[u8]) -> io::Result<Option<Option<String>>> {
+/// What a TLS greeting says; nothing while it is not complete.
+fn asked_for(mut bytes: &[u8]) -> io::Result<Option<Beginning>> {
     let mut acceptor = rustls::server::Acceptor::default();
     while !bytes.is_empty() {
         acceptor.read_tls(&mut bytes)?;
     }
     match acceptor.accept() {
         Ok(None) => Ok(None),
-        Ok(Some(accepted)) => Ok(Some(accepted.client_hello().server_name().map(str::to_owned))),
+        Ok(Some(accepted)) => {
+            let name = accepted.client_hello().server_name().map(str::to_owned);
+            Ok(Some(Beginning::Tls(name)))
+        }
         Err((error, _)) => Err(io::Error::other(error)),
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 /// Ten thousand Services take a few seconds; a kernel that needs longer than this has a problem.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// So much of what it complains about is told.
 const WORDS: usize = 600;
 

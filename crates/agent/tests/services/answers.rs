@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landbridge_agent::services::answers::{change, plan};
+use landbridge_agent::services::answers::{Change, change, plan};
 use landbridge_linux::{Address, Handle, IfName, LinkIndex, LinkKind, NewLink};
 
 use crate::wires::{namespace, net};
@@ -27,7 +27,7 @@ fn show(handle: &Handle, services: &[&str]) -> (Vec<String>, Vec<String>, BTreeS
         |index: &LinkIndex| links.iter().find(|l| l.index == *index).unwrap().name.to_string();
     let routes = plan.routes.iter().filter(|route| route.destination.addr().is_ipv4());
     let routes = routes.map(|r| format!("{} {}", r.destination, name(&r.link.unwrap()))).collect();
-    let rules = plan.rules.iter().map(|rule| rule.to_string()).collect();
+    let rules = plan.rules.iter().map(ToString::to_string).collect();
     (routes, rules, plan.bare)
 }
 
@@ -70,7 +70,7 @@ fn what_is_made_is_found_again_and_what_is_stale_goes() {
         }
     };
     apply();
-    assert_eq!(look(), Default::default(), "nothing is left to do");
+    assert_eq!(look(), Change::default(), "nothing is left to do");
     // The bare link gets an address: no more "everything is here".
     let link = node.index(&IfName::new("enp6s0.20").unwrap()).unwrap();
     node.add_address(&Address::new(link, net("172.17.0.10/24"))).unwrap();
@@ -78,11 +78,11 @@ fn what_is_made_is_found_again_and_what_is_stale_goes() {
     assert!(change.remove_routes.iter().any(|route| route.destination.prefix_len() == 0));
     assert!(change.add_routes.iter().any(|route| route.destination == net("172.17.0.0/24")));
     apply();
-    assert_eq!(look(), Default::default());
+    assert_eq!(look(), Change::default());
     // A link that goes takes its rules along.
     node.delete_link(link).unwrap();
     apply();
-    assert_eq!(look(), Default::default());
+    assert_eq!(look(), Change::default());
     let gone = format!("{:#x}", 0x4c42_0000 | link.0);
     assert!(!node.rules().unwrap().iter().any(|rule| rule.to_string().contains(&gone)));
 }

@@ -172,7 +172,7 @@ fn status(
 mod tests {
     use super::*;
 
-    fn route(name: &str, spec: Value, second: i64) -> Route {
+    fn route(name: &str, spec: &Value, second: i64) -> Route {
         let (namespace, name) = name.split_once('/').unwrap();
         let created = Timestamp::from_second(second).unwrap().to_string();
         serde_json::from_value(json!({
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_route_without_a_host_gets_one() {
-        let routes = settle(vec![route("openstack/glance-public", json!({}), 1)]);
+        let routes = settle(vec![route("openstack/glance-public", &json!({}), 1)]);
         assert_eq!(routes[0].spec.host, "glance-public-openstack.apps.test");
         assert_eq!(routes[0].status.ingress[0].host, "glance-public-openstack.apps.test");
         assert!(routes[0].is_admitted());
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn the_older_has_the_host_and_the_younger_inherits_it() {
         let of = |second| json!({"host": "Web.test", "path": if second == 9 { "/x" } else { "" }});
-        let young = route("a/young", of(2), 2);
-        let old = route("a/old", of(1), 1);
-        let path = route("a/path", of(9), 3);
-        let far = route("b/far", of(9), 4);
+        let young = route("a/young", &of(2), 2);
+        let old = route("a/old", &of(1), 1);
+        let path = route("a/path", &of(9), 3);
+        let far = route("b/far", &of(9), 4);
         let routes = settle(vec![young.clone(), old, path, far]);
         assert_eq!(said(&routes[0]), ("False".to_owned(), "HostAlreadyClaimed".to_owned()));
         let message = &routes[0].status.ingress[0].conditions[0].message;
@@ -242,14 +242,14 @@ mod tests {
                 "InvalidPath",
             ),
         ] {
-            let routes = settle(vec![route("a/b", spec.clone(), 1)]);
+            let routes = settle(vec![route("a/b", &spec, 1)]);
             assert_eq!(said(&routes[0]), ("False".to_owned(), reason.to_owned()), "{spec}");
         }
     }
 
     #[test]
     fn others_words_stay() {
-        let mut one = route("a/b", json!({"host": "a.test"}), 1);
+        let mut one = route("a/b", &json!({"host": "a.test"}), 1);
         one.status
             .ingress
             .push(RouteIngress { router_name: "shard".to_owned(), ..RouteIngress::default() });

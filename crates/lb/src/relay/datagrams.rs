@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::Shared;
 
 /// A client that says nothing for so long is forgotten, as the kernel does with answered datagrams.
-const QUIET: Duration = Duration::from_secs(120);
+const QUIET: Duration = Duration::from_mins(2);
 const SWEEP: Duration = Duration::from_secs(5);
 /// So many clients at once; datagrams of further ones are dropped.
 const CLIENTS: usize = 10_000;

@@ -54,9 +54,11 @@ pub fn change(old: &Rules, new: &Rules) -> String {
         let differs =
             |a: &BTreeMap<String, String>, key: &String, value: &String| a.get(key) != Some(value);
         let gone = before.iter().filter(|(key, value)| differs(after, key, value));
-        elements(&mut script, "delete", set, gone.map(|(key, _)| key.clone()).collect());
+        let gone: Vec<String> = gone.map(|(key, _)| key.clone()).collect();
+        elements(&mut script, "delete", set, &gone);
         let came = after.iter().filter(|(key, value)| differs(before, key, value));
-        elements(&mut script, "add", set, came.map(|(key, value)| element(key, value)).collect());
+        let came: Vec<String> = came.map(|(key, value)| element(key, value)).collect();
+        elements(&mut script, "add", set, &came);
     }
     let gone: Vec<&String> =
         old.chains.keys().filter(|name| !new.chains.contains_key(*name)).collect();
@@ -75,7 +77,7 @@ fn element(key: &str, value: &str) -> String {
     if value.is_empty() { key.to_owned() } else { format!("{key} : {value}") }
 }
 
-fn elements(script: &mut String, verb: &str, set: &str, elements: Vec<String>) {
+fn elements(script: &mut String, verb: &str, set: &str, elements: &[String]) {
     for some in elements.chunks(AT_ONCE) {
         let _ = writeln!(script, "{verb} element {TABLE} {set} {{ {} }}", some.join(", "));
     }

@@ -137,8 +137,7 @@ pub fn groups(world: &World, service: &Service) -> Option<BTreeMap<Family, Vec<G
 fn resolve(port: &ServicePort, pod: &Pod) -> Option<EndpointPort> {
     let protocol = port.protocol.as_deref().unwrap_or("TCP");
     let number = match port.target_port.as_ref() {
-        None => port.port,
-        Some(IntOrString::Int(0)) => port.port,
+        None | Some(IntOrString::Int(0)) => port.port,
         Some(IntOrString::Int(number)) => *number,
         Some(IntOrString::String(name)) => {
             let containers = pod.spec.iter().flat_map(|spec| &spec.containers);

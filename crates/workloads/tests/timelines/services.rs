@@ -314,7 +314,7 @@ fn play(seed: u64) {
                     lab.server.remove(EndpointSlice, &one);
                 }
             }
-            11 if seed % 3 == 0 => {
+            11 if seed.is_multiple_of(3) => {
                 let at = lab.chance.below(lab.operators.len());
                 let dead = lab.operators.swap_remove(at);
                 dead.die(&mut lab.server, &mut lab.chance);
