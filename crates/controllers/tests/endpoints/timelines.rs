@@ -370,7 +370,7 @@ fn run(seed: u64) {
 #[test]
 fn nothing_is_lost_nothing_stays_and_nothing_of_others_is_touched() {
     let count = std::env::var("LANDBRIDGE_TIMELINES").ok().and_then(|text| text.parse().ok());
-    for seed in 0..count.unwrap_or(300) {
+    for seed in 0..count.unwrap_or(100) {
         let result = std::panic::catch_unwind(|| run(seed));
         if let Err(why) = result {
             eprintln!("timeline {seed}");
