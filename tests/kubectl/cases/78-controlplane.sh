@@ -78,7 +78,7 @@ cp_goes() {
     same "theirs" plane get services -o 'jsonpath={.items[*].metadata.name}'
     same "" plane get routes,keystoneendpoints,keystoneservices,deployments,statefulsets,daemonsets,keystoneapis,rabbitmqs,ovndbclusters -o 'jsonpath={.items[*].metadata.name}'
     same "internalapi storage tenant" plane get net-attach-def -o 'jsonpath={.items[*].metadata.name}'
-    kc delete -f "$HERE/../../examples/controlplane/00-networks.yaml"
+    kc delete --ignore-not-found -f "$HERE/../../examples/controlplane/00-networks.yaml"
 }
 t "control planes: what was made goes, and nothing else" cp_goes
 

@@ -149,7 +149,7 @@ impl State {
                     let mut found = list.iter().filter(|c| types.contains(&c.type_.as_str()));
                     found.next().filter(|_| is_current).cloned()
                 };
-                state.uid = object::uid(live).to_owned();
+                object::uid(live).clone_into(&mut state.uid);
                 state.ready = find(&[READY]);
                 state.exposed = find(&["CreateServiceReady", "ExposeServiceReady"]);
             }

@@ -117,9 +117,10 @@ fn follow(client: &Client, kind: Kind) -> BoxStream<'static, News> {
 }
 
 fn is_unknown(error: &watcher::Error) -> bool {
-    let cause = match error {
-        watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
-        _ => return false,
+    let (watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) =
+        error
+    else {
+        return false;
     };
     matches!(cause, kube::Error::Api(status) if status.code == 404)
 }

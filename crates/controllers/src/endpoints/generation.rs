@@ -38,9 +38,8 @@ impl Generation {
     pub fn of(object: &Value) -> Self {
         match object::annotation(object, ANNOTATION) {
             Some(FIRST) => Self::First,
-            Some(_) => Self::Today,
             None if shows(&object["spec"], 0) => Self::First,
-            None => Self::Today,
+            _ => Self::Today,
         }
     }
 }

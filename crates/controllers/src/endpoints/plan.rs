@@ -174,7 +174,7 @@ impl<'w> Context<'w> {
 
     /// An object that belongs to this one.
     pub fn object(&self, kind: Kind, name: &str, spec: Value) -> Value {
-        json!({
+        let mut object = json!({
             "apiVersion": kind.api_version(),
             "kind": kind.name(),
             "metadata": {
@@ -182,8 +182,9 @@ impl<'w> Context<'w> {
                 "namespace": self.namespace(),
                 "ownerReferences": [self.reference(true)],
             },
-            "spec": spec,
-        })
+        });
+        object["spec"] = spec;
+        object
     }
 }
 

@@ -218,18 +218,15 @@ fn overlay(there: &mut Value, said: &Value) {
 
 /// Makes a part exactly as said, or takes it away.
 fn as_said(object: &mut Value, said: &Value, pointer: &str) {
-    match said.pointer(pointer) {
-        Some(value) => {
-            if let Some(place) = object.pointer_mut(pointer) {
-                *place = value.clone();
-            }
+    if let Some(value) = said.pointer(pointer) {
+        if let Some(place) = object.pointer_mut(pointer) {
+            *place = value.clone();
         }
-        None => {
-            let Some((above, name)) = pointer.rsplit_once('/') else { return };
-            if let Some(fields) = object.pointer_mut(above).and_then(Value::as_object_mut) {
-                fields.remove(name);
-            }
-        }
+        return;
+    }
+    let Some((above, name)) = pointer.rsplit_once('/') else { return };
+    if let Some(fields) = object.pointer_mut(above).and_then(Value::as_object_mut) {
+        fields.remove(name);
     }
 }
 
@@ -264,7 +261,7 @@ fn drop_what_the_type_forbids(service: &mut Value) {
 mod tests {
     use super::*;
 
-    fn service(spec: Value) -> Wanted {
+    fn service(spec: &Value) -> Wanted {
         let object = json!({"metadata": {"name": "a", "annotations": {"x": "1"}}, "spec": spec});
         Wanted {
             kind: Kind::Service,
@@ -288,7 +285,7 @@ mod tests {
                 "ports": [{"port": 80, "nodePort": 30000}]},
         });
         let wanted =
-            service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
+            service(&json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
         let merged = merged(&live, &wanted);
         assert_eq!(merged["metadata"]["annotations"], json!({"x": "1", "theirs": "1"}));
         let spec = json!({"type": "ClusterIP", "clusterIP": "10.96.0.9", "selector": {"a": "b"}, "ports": [{"port": 81}]});
@@ -298,7 +295,7 @@ mod tests {
     #[test]
     fn a_second_look_changes_nothing() {
         let wanted =
-            service(json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
+            service(&json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
         let live = json!({"metadata": {"name": "a"}, "spec": {"sessionAffinity": "None", "ports": [{"port": 81, "protocol": "TCP"}]}});
         let once = merged(&live, &wanted);
         assert_eq!(merged(&once, &wanted), once);

@@ -1,4 +1,5 @@
 //! Control planes and services without an API: plans, words, and random timelines.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../ipam/chance.rs"]
 mod chance;

@@ -197,12 +197,9 @@ impl Server {
                 },
             });
             let place = (Kind::Pod, key_of(&pod));
-            match self.create(Kind::Pod, pod, "workloads") {
-                Ok(_) => {}
-                Err(_) => {
-                    let patch = json!({"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": text}}});
-                    let _ = self.patch(&place, &patch, false, "workloads");
-                }
+            if self.create(Kind::Pod, pod, "workloads").is_err() {
+                let patch = json!({"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": text}}});
+                let _ = self.patch(&place, &patch, false, "workloads");
             }
         }
     }

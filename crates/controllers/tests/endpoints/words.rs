@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::Scene;
 
-fn neutron(spec: Value) -> Value {
+fn neutron(spec: &Value) -> Value {
     json!({"kind": "NeutronAPI", "metadata": {"name": "neutron"}, "spec": spec})
 }
 
@@ -17,7 +17,7 @@ fn a_missing_attachment_is_named_and_picked_up_when_it_comes() {
         ("first", "False Info Requested: NetworkAttachment resources missing: internalapi"),
     ] {
         let mut scene = Scene::new();
-        let mut object = neutron(json!({"networkAttachments": ["internalapi"]}));
+        let mut object = neutron(&json!({"networkAttachments": ["internalapi"]}));
         object["metadata"]["annotations"] = json!({"landbridge.dev/api-generation": generation});
         scene.apply(object).settle(true);
         let said =
@@ -42,7 +42,7 @@ fn a_missing_attachment_is_named_and_picked_up_when_it_comes() {
 fn an_unreadable_attachment_is_told() {
     let mut scene = Scene::new();
     scene.apply(json!({"kind": "NetworkAttachmentDefinition", "metadata": {"name": "internalapi"}, "spec": {"config": "{"}}));
-    scene.apply(neutron(json!({"networkAttachments": ["internalapi"]}))).settle(true);
+    scene.apply(neutron(&json!({"networkAttachments": ["internalapi"]}))).settle(true);
     let said = scene.condition(Kind::NeutronAPI, "neutron", "NetworkAttachmentsReady");
     assert!(
         said.starts_with(
@@ -61,7 +61,7 @@ fn pods_without_their_addresses_are_told() {
     let mut scene = Scene::new();
     scene.nad("internalapi", None).nad("storage", None);
     scene
-        .apply(neutron(json!({"networkAttachments": ["internalapi", "storage"], "replicas": 2})))
+        .apply(neutron(&json!({"networkAttachments": ["internalapi", "storage"], "replicas": 2})))
         .settle(true);
     let spot = (Kind::Pod, Key::new("openstack", "neutron-1"));
     let status = json!([{"name": "cluster", "ips": ["10.0.0.2"]}, {"name": "openstack/internalapi", "ips": ["10.1.0.2", "fd00::2"]}]);
@@ -107,7 +107,7 @@ fn what_others_made_is_left_alone() {
     let theirs = json!({"kind": "Service", "metadata": {"name": "neutron-internal"}, "spec": {"type": "ClusterIP", "ports": []}});
     scene.apply(theirs).settle(true);
     let before = scene.get(Kind::Service, "neutron-internal").clone();
-    scene.apply(neutron(json!({}))).settle(true);
+    scene.apply(neutron(&json!({}))).settle(true);
     assert_eq!(*scene.get(Kind::Service, "neutron-internal"), before);
     assert_eq!(
         scene.condition(Kind::NeutronAPI, "neutron", "CreateServiceReady"),
@@ -123,7 +123,7 @@ fn what_others_made_is_left_alone() {
 #[test]
 fn a_service_that_was_there_before_is_not_taken_over() {
     let mut scene = Scene::new();
-    scene.apply(neutron(json!({}))).settle(true);
+    scene.apply(neutron(&json!({}))).settle(true);
     let plane = json!({"kind": "OpenStackControlPlane", "metadata": {"name": "openstack"}, "spec": {"neutron": {"template": {"networkAttachments": ["x"]}}}});
     scene.apply(plane).settle(true);
     assert_eq!(scene.get(Kind::NeutronAPI, "neutron")["spec"], json!({}));
@@ -187,7 +187,7 @@ fn an_endpoint_that_an_api_does_not_have_is_told() {
 #[test]
 fn times_stay_as_long_as_nothing_changes() {
     let mut scene = Scene::new();
-    scene.apply(neutron(json!({}))).settle(true);
+    scene.apply(neutron(&json!({}))).settle(true);
     let before = scene.get(Kind::NeutronAPI, "neutron").clone();
     scene.nad("unrelated", None).settle(true);
     assert_eq!(*scene.get(Kind::NeutronAPI, "neutron"), before);
