@@ -178,7 +178,14 @@ fn add_family(
         return given;
     }
     let other = if one.is_ipv4() { Family::V6 } else { Family::V4 };
-    match allocator.next(&given.pool, other, asked) {
+    // One that is its own already, though not in its status yet, comes before any other.
+    let own = allocator.of(&asked.name).into_iter().find(|address| {
+        let pool = allocator.check(asked, &[*address]);
+        Family::of(*address) == other
+            && allocator.holder(*address).is_none()
+            && pool.is_ok_and(|pool| pool.name == given.pool)
+    });
+    match own.or_else(|| allocator.next(&given.pool, other, asked)) {
         Some(address) => {
             given.addresses.push(address);
             given.addresses.sort_unstable();

@@ -136,7 +136,7 @@ impl Writer {
         let services: Api<KubeService> = Api::namespaced(self.client.clone(), &key.namespace);
         let read = |object: &KubeService| Service::read(object, &self.settings);
         let result = match &step.what {
-            What::Status { revision, addresses, pool } => {
+            What::Status { revision, addresses, pool, .. } => {
                 let ingress: Vec<Value> =
                     addresses.iter().map(|address| json!({"ip": address})).collect();
                 let ingress = if ingress.is_empty() { Value::Null } else { json!(ingress) };

@@ -181,7 +181,8 @@ impl Engine {
         let stale = self.counters.config_stale && pool.is_some() && service.from_pool.is_some();
         let other_pool = service.from_pool != pool && !stale;
         if service.ingress != addresses || other_pool || says_more {
-            return Some(What::Status { revision: service.revision, addresses, pool });
+            let fresh = service.ingress != addresses;
+            return Some(What::Status { revision: service.revision, addresses, pool, fresh });
         }
         self.free_rest(service, &addresses)
     }
@@ -286,9 +287,8 @@ impl Engine {
 
     /// Tells people which addresses a Service got.
     pub(super) fn tell_of_success(&mut self, step: &Step) {
-        let What::Status { addresses, .. } = &step.what else { return };
-        let had = self.services.get(&step.key).map(|service| &service.ingress);
-        if addresses.is_empty() || had == Some(addresses) {
+        let What::Status { addresses, fresh: true, .. } = &step.what else { return };
+        if addresses.is_empty() {
             return;
         }
         let texts: Vec<String> = addresses.iter().map(|a| format!("\"{a}\"")).collect();
