@@ -142,9 +142,8 @@ fn keep(
         return None;
     };
     let fits = match (has, families) {
-        (Families::Both, Families::Both | Families::Rather(_)) => true,
-        // One of two was all there was when it was given.
-        (Families::One(_), Families::Rather(_)) => true,
+        // One of two may have been all there was when it was given.
+        (_, Families::Rather(_)) => true,
         (has, families) => has == families,
     };
     if !fits {
@@ -185,20 +184,17 @@ fn add_family(
             && allocator.holder(*address).is_none()
             && pool.is_ok_and(|pool| pool.name == given.pool)
     });
-    match own.or_else(|| allocator.next(&given.pool, other, asked)) {
-        Some(address) => {
-            given.addresses.push(address);
-            given.addresses.sort_unstable();
-            out.said.push(normal("IPAllocated", assigned(&given)));
-        }
-        None => {
-            let note = format!(
-                "Failed to allocate an additional IP for {:?}: no available IPs in pool {}",
-                asked.name, given.pool
-            );
-            out.said.push(warning("AdditionalAssignFailed", note));
-            out.waits = true;
-        }
+    if let Some(address) = own.or_else(|| allocator.next(&given.pool, other, asked)) {
+        given.addresses.push(address);
+        given.addresses.sort_unstable();
+        out.said.push(normal("IPAllocated", assigned(&given)));
+    } else {
+        let note = format!(
+            "Failed to allocate an additional IP for {:?}: no available IPs in pool {}",
+            asked.name, given.pool
+        );
+        out.said.push(warning("AdditionalAssignFailed", note));
+        out.waits = true;
     }
     given
 }
