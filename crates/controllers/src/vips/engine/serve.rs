@@ -272,9 +272,10 @@ impl Engine {
         });
         notices.extend(strangers);
         let digest = format!("{} {notices:?}", service.uid);
-        let last = match notices.is_empty() {
-            true => self.told.remove(&service.key),
-            false => self.told.insert(service.key.clone(), digest.clone()),
+        let last = if notices.is_empty() {
+            self.told.remove(&service.key)
+        } else {
+            self.told.insert(service.key.clone(), digest.clone())
         };
         if last.as_ref() == Some(&digest) {
             return;
