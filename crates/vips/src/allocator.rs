@@ -105,7 +105,9 @@ impl Allocator {
         if is_new {
             self.shelve(address, true);
         } else if let Some(shelf) = self.shelf(address) {
-            fresh.into_iter().for_each(|port| shelf.port(address, sharing, port, true));
+            for port in fresh {
+                shelf.port(address, sharing, port, true);
+            }
         }
     }
 
@@ -131,7 +133,9 @@ impl Allocator {
             }
             let sharing = found.sharing.clone();
             if let Some(shelf) = self.shelf(address) {
-                gone.into_iter().for_each(|port| shelf.port(address, &sharing, port, false));
+                for port in gone {
+                    shelf.port(address, &sharing, port, false);
+                }
             }
         }
         if let Some(addresses) = self.of_service.get_mut(name) {

@@ -142,9 +142,8 @@ fn keep(
         return None;
     };
     let fits = match (has, families) {
-        (Families::Both, Families::Both | Families::Rather(_)) => true,
-        // One of two was all there was when it was given.
-        (Families::One(_), Families::Rather(_)) => true,
+        // One of two may have been all there was when it was given.
+        (_, Families::Rather(_)) => true,
         (has, families) => has == families,
     };
     if !fits {
@@ -178,20 +177,24 @@ fn add_family(
         return given;
     }
     let other = if one.is_ipv4() { Family::V6 } else { Family::V4 };
-    match allocator.next(&given.pool, other, asked) {
-        Some(address) => {
-            given.addresses.push(address);
-            given.addresses.sort_unstable();
-            out.said.push(normal("IPAllocated", assigned(&given)));
-        }
-        None => {
-            let note = format!(
-                "Failed to allocate an additional IP for {:?}: no available IPs in pool {}",
-                asked.name, given.pool
-            );
-            out.said.push(warning("AdditionalAssignFailed", note));
-            out.waits = true;
-        }
+    // One that is its own already, though not in its status yet, comes before any other.
+    let own = allocator.of(&asked.name).into_iter().find(|address| {
+        let pool = allocator.check(asked, &[*address]);
+        Family::of(*address) == other
+            && allocator.holder(*address).is_none()
+            && pool.is_ok_and(|pool| pool.name == given.pool)
+    });
+    if let Some(address) = own.or_else(|| allocator.next(&given.pool, other, asked)) {
+        given.addresses.push(address);
+        given.addresses.sort_unstable();
+        out.said.push(normal("IPAllocated", assigned(&given)));
+    } else {
+        let note = format!(
+            "Failed to allocate an additional IP for {:?}: no available IPs in pool {}",
+            asked.name, given.pool
+        );
+        out.said.push(warning("AdditionalAssignFailed", note));
+        out.waits = true;
     }
     given
 }

@@ -47,6 +47,8 @@ pub struct Counters {
     pub config_stale: bool,
 }
 
+type Figure = fn(&PoolStatus) -> i64;
+
 /// MetalLB's metrics of allocation, in Prometheus' text form.
 pub fn metrics(allocator: &Allocator, counters: Counters) -> String {
     let mut text = String::new();
@@ -55,7 +57,6 @@ pub fn metrics(allocator: &Allocator, counters: Counters) -> String {
         .pools()
         .filter_map(|pool| Some((&*pool.name, status(allocator, &pool.name)?)))
         .collect();
-    type Figure = fn(&PoolStatus) -> i64;
     let total: Figure = |s| {
         let v4 = s.assigned_v4.saturating_add(s.available_v4);
         v4.saturating_add(s.assigned_v6).saturating_add(s.available_v6)

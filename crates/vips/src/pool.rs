@@ -177,8 +177,8 @@ fn repeats(selector: &Value) -> Result<(), String> {
         let mut values: Vec<&str> =
             list(expression, "values")?.iter().filter_map(Value::as_str).collect();
         values.sort_unstable();
-        if let Some(twice) = values.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("duplicate value {:?} in matchExpressions", twice[0]));
+        if let Some([twice, ..]) = values.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("duplicate value {twice:?} in matchExpressions"));
         }
         let text = |field: &str| expression[field].as_str().unwrap_or_default();
         if !seen.insert((text("key"), text("operator"), values)) {

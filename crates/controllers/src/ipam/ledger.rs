@@ -67,6 +67,7 @@ pub struct Effect {
 
 /// What is to become of one address.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "few at a time, and they live shortly")]
 enum Edit {
     /// Claim it; before, this same holder had it under another identity, or nobody.
     Put { from: Option<Claim>, to: Claim },

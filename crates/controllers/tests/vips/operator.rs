@@ -253,7 +253,7 @@ fn do_step(server: &mut Server, step: &Step) -> Ended {
     let is_it = found.as_ref().and_then(|found| found.uid()).as_deref() == Some(&*step.uid);
     let result = match &step.what {
         _ if !is_it => Err(Refused),
-        What::Status { revision, addresses, pool } => {
+        What::Status { revision, addresses, pool, .. } => {
             server.change(namespace, name, Some(*revision), |service: &mut Service| {
                 let ingress = addresses
                     .iter()

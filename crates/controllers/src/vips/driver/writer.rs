@@ -99,7 +99,7 @@ impl Writer {
                     block: block_prefix(swap.base),
                     claims: claims.filter_map(|(a, claim)| Some((*a, claim.clone()?))).collect(),
                 };
-                let params = PostParams { field_manager: manager(), ..PostParams::default() };
+                let params = PostParams { field_manager: Some(manager()), ..PostParams::default() };
                 self.blocks.create(&params, &AddressBlock::new(&swap.name, spec)).await.map(Some)
             }
             Some((uid, revision)) if swap.empties => {
@@ -136,7 +136,7 @@ impl Writer {
         let services: Api<KubeService> = Api::namespaced(self.client.clone(), &key.namespace);
         let read = |object: &KubeService| Service::read(object, &self.settings);
         let result = match &step.what {
-            What::Status { revision, addresses, pool } => {
+            What::Status { revision, addresses, pool, .. } => {
                 let ingress: Vec<Value> =
                     addresses.iter().map(|address| json!({"ip": address})).collect();
                 let ingress = if ingress.is_empty() { Value::Null } else { json!(ingress) };
@@ -273,10 +273,10 @@ fn is_lost(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409))
 }
 
-fn manager() -> Option<String> {
-    Some(MANAGER.to_owned())
+fn manager() -> String {
+    MANAGER.to_owned()
 }
 
 fn params() -> PatchParams {
-    PatchParams { field_manager: manager(), ..PatchParams::default() }
+    PatchParams { field_manager: Some(manager()), ..PatchParams::default() }
 }

@@ -66,6 +66,8 @@ pub enum What {
         addresses: Vec<IpAddr>,
         /// The pool they are of; `None`: it has none.
         pool: Option<String>,
+        /// Whether they are others than it has.
+        fresh: bool,
     },
     /// Change the Service that is in this revision, so that no status can be written for it any more.
     Fence {

@@ -181,7 +181,8 @@ impl Engine {
         let stale = self.counters.config_stale && pool.is_some() && service.from_pool.is_some();
         let other_pool = service.from_pool != pool && !stale;
         if service.ingress != addresses || other_pool || says_more {
-            return Some(What::Status { revision: service.revision, addresses, pool });
+            let fresh = service.ingress != addresses;
+            return Some(What::Status { revision: service.revision, addresses, pool, fresh });
         }
         self.free_rest(service, &addresses)
     }
@@ -271,9 +272,10 @@ impl Engine {
         });
         notices.extend(strangers);
         let digest = format!("{} {notices:?}", service.uid);
-        let last = match notices.is_empty() {
-            true => self.told.remove(&service.key),
-            false => self.told.insert(service.key.clone(), digest.clone()),
+        let last = if notices.is_empty() {
+            self.told.remove(&service.key)
+        } else {
+            self.told.insert(service.key.clone(), digest.clone())
         };
         if last.as_ref() == Some(&digest) {
             return;
@@ -286,9 +288,8 @@ impl Engine {
 
     /// Tells people which addresses a Service got.
     pub(super) fn tell_of_success(&mut self, step: &Step) {
-        let What::Status { addresses, .. } = &step.what else { return };
-        let had = self.services.get(&step.key).map(|service| &service.ingress);
-        if addresses.is_empty() || had == Some(addresses) {
+        let What::Status { addresses, fresh: true, .. } = &step.what else { return };
+        if addresses.is_empty() {
             return;
         }
         let texts: Vec<String> = addresses.iter().map(|a| format!("\"{a}\"")).collect();
