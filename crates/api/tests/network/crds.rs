@@ -185,7 +185,7 @@ type Foreign<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str], &'a
 #[test]
 fn foreign_names_scopes_versions_and_columns_are_upstreams() {
     let status: &[&str] = &["Status", "Message"];
-    let cases: [Foreign<'_>; 11] = [
+    let cases: [Foreign<'_>; 13] = [
         (
             "NetworkAttachmentDefinition",
             "network-attachment-definitions.k8s.cni.cncf.io",
