@@ -41,7 +41,7 @@ pub struct Ballot {
 }
 
 /// The candidates of an address, the first one first.
-pub fn order<'a>(ip: IpAddr, candidates: &'a BTreeMap<String, u32>) -> Vec<&'a str> {
+pub fn order(ip: IpAddr, candidates: &BTreeMap<String, u32>) -> Vec<&str> {
     let mut ordered: Vec<_> = candidates
         .iter()
         .map(|(node, weight)| (std::cmp::Reverse(*weight), rank(node, ip), node.as_str()))

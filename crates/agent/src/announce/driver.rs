@@ -88,7 +88,7 @@ pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
 fn start(duty: &Duty) -> std::io::Result<Wire> {
     std::fs::create_dir_all(&duty.state_dir)?;
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let wall = wall.map(|since| u64::try_from(since.as_millis()).unwrap_or(0)).unwrap_or(0);
+    let wall = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let mut chance = [0; 2];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
     let life = new_life(&duty.state_dir, wall, u16::from_be_bytes(chance))?;

@@ -94,13 +94,12 @@ impl Links {
 
     fn link_local(&self, link: &Link) -> Option<std::net::Ipv6Addr> {
         let own = self.addresses.iter().filter(|address| address.link == link.index);
-        let usable = own.filter(|address| !address.flags.tentative && !address.flags.dad_failed);
-        usable
-            .filter_map(|address| match address.net.addr() {
-                IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(ip),
-                _ => None,
-            })
-            .next()
+        let mut usable =
+            own.filter(|address| !address.flags.tentative && !address.flags.dad_failed);
+        usable.find_map(|address| match address.net.addr() {
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(ip),
+            _ => None,
+        })
     }
 
     /// Whether the interface of an address has something at its other end. An address that is

@@ -153,11 +153,11 @@ impl SeenNode {
             conditions.iter().find(|condition| condition.type_ == kind).map(|c| c.status == "True")
         };
         let addresses = status.addresses.unwrap_or_default();
-        let internal = addresses.iter().filter(|address| address.type_ == "InternalIP");
+        let mut internal = addresses.iter().filter(|address| address.type_ == "InternalIP");
         Self {
             uid: node.uid().unwrap_or_default(),
             labels: node.labels().clone(),
-            address: internal.filter_map(|address| address.address.parse().ok()).next(),
+            address: internal.find_map(|address| address.address.parse().ok()),
             ready: is("Ready").unwrap_or(true),
             rules: landbridge_l2::eligible::Node {
                 network_unavailable: is("NetworkUnavailable").unwrap_or(false),

@@ -418,16 +418,13 @@ impl Running {
             // An interface that went down is an error once, and works again when it comes up.
             let mut failed = 0;
             while failed < 100 {
-                match own.receive().await {
-                    Ok(frame) => {
-                        failed = 0;
-                        // Who cannot be answered in time asks again.
-                        let _ = heard.try_send((link, frame));
-                    }
-                    Err(_) => {
-                        failed += 1;
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                    }
+                if let Ok(frame) = own.receive().await {
+                    failed = 0;
+                    // Who cannot be answered in time asks again.
+                    let _ = heard.try_send((link, frame));
+                } else {
+                    failed += 1;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
                 }
             }
         });

@@ -2,6 +2,8 @@
 //! everything that is said on the VLANs captured.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
+#![allow(clippy::needless_pass_by_value)] // json!() at the place of call reads best
+#![allow(clippy::needless_range_loop)] // VLANs are known by their number
 
 mod many;
 mod plans;

@@ -52,8 +52,11 @@ pub struct Stakes {
     /// What it says.
     pub of: BTreeMap<IpAddr, Stake>,
     /// The version that comes in, and its parts.
-    coming: Option<(u32, u8, BTreeMap<u8, Vec<(IpAddr, Stake)>>)>,
+    coming: Option<Coming>,
 }
+
+/// A version, how many parts it has, and those that are there.
+type Coming = (u32, u8, BTreeMap<u8, Vec<(IpAddr, Stake)>>);
 
 impl Stakes {
     /// Takes a part; says whether a version became complete. Older versions are no news.

@@ -29,6 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// What is wrong with the configuration; nothing where all is fine.
+#[derive(Clone, PartialEq, Eq)]
+struct Trouble(Option<String>);
+
 /// What was told so far.
 pub struct Writer {
     client: Client,
@@ -36,7 +40,7 @@ pub struct Writer {
     /// Services for which an event was said, and whether all was well.
     told: BTreeMap<Name, bool>,
     /// The trouble that was told.
-    configured: Option<Option<String>>,
+    configured: Option<Trouble>,
     /// ServiceL2Status objects that were asked to be created, and when: the watch tells later.
     created: BTreeMap<Name, Instant>,
     pause: Duration,
@@ -46,7 +50,7 @@ pub struct Writer {
 /// How a job ended.
 pub struct Ended {
     failed: bool,
-    configured: Option<Option<String>>,
+    configured: Option<Trouble>,
 }
 
 impl Writer {
@@ -125,6 +129,7 @@ impl Writer {
             .map(|(u, s)| (s, u))
             .collect();
         // Before the node is known its ConfigurationState would have no owner.
+        let trouble = Trouble(trouble);
         let known = !node_uid.is_empty();
         let configure = (known && self.configured.as_ref() != Some(&trouble)).then_some(trouble);
         if writes.is_empty() && sayings.is_empty() && configure.is_none() {
@@ -142,7 +147,7 @@ pub struct Job {
     node_uid: String,
     writes: Vec<Write>,
     sayings: Vec<(Saying, String)>,
-    configure: Option<Option<String>>,
+    configure: Option<Trouble>,
 }
 
 impl Job {
@@ -150,7 +155,7 @@ impl Job {
         let mut failed = false;
         let mut configured = None;
         if let Some(trouble) = &self.configure {
-            match timed(self.configure(trouble.as_deref())).await {
+            match timed(self.configure(trouble.0.as_deref())).await {
                 Ok(()) => configured = Some(trouble.clone()),
                 Err(why) => {
                     failed = true;

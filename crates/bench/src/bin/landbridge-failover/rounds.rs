@@ -26,7 +26,7 @@ const HEALED: Duration = Duration::from_secs(2);
 /// How long a fault lasts that does not end by itself.
 const LASTS: Duration = Duration::from_secs(3);
 /// For an address to answer steadily between rounds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Answers are steady when there was one to every probe of this long.
 const STEADY: Duration = Duration::from_secs(1);
 
@@ -147,13 +147,12 @@ pub async fn run(arguments: &RunArguments) -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let plane = Plane::new(arguments.server.clone(), directory.path());
     let mut own = None;
-    let state = match &arguments.dir {
-        Some(state) => state.clone(),
-        None => {
-            let (server, _) = plane.up(&["--port", "0", "--lab", "default"]).await?;
-            own = Some(server);
-            directory.path().join("state")
-        }
+    let state = if let Some(state) = &arguments.dir {
+        state.clone()
+    } else {
+        let (server, _) = plane.up(&["--port", "0", "--lab", "default"]).await?;
+        own = Some(server);
+        directory.path().join("state")
     };
     let played = play(arguments, &Lab { landbridge: arguments.server.clone(), state }).await;
     if let Some(mut server) = own {
