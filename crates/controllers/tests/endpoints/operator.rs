@@ -72,6 +72,11 @@ impl Operator {
         !self.tasks.is_empty()
     }
 
+    /// What it wants to write, for messages.
+    pub fn left(&self) -> Vec<&landbridge_controllers::endpoints::writes::Action> {
+        self.tasks.iter().map(|task| &task.action).collect()
+    }
+
     /// Carries out one of its writes; the answer may get lost.
     pub fn write(
         &mut self,
