@@ -7,6 +7,7 @@
 //!   twice, ends in the same state.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use landbridge_machinery::object;
@@ -304,9 +305,20 @@ impl Engine {
                     self.look_at_all(&key.namespace);
                 }
             }
-            // Somebody may have waited for the name, or for the address.
+            // Somebody may have waited for the name.
             _ if kind.role() == Role::Made && after.is_none() => self.look_at_all(&key.namespace),
             _ => {}
+        }
+        // Whoever waits for an address says who has it, wherever that one is.
+        let balancer = |object: &Option<Arc<Value>>| {
+            object.as_ref().map(|object| object["status"]["loadBalancer"].clone())
+        };
+        let has_any = |status: Option<&Value>| status.is_some_and(|s| !s["ingress"].is_null());
+        if *kind == Kind::Service {
+            let (old, new) = (balancer(before), balancer(after));
+            if old != new && (has_any(old.as_ref()) || has_any(new.as_ref())) {
+                self.dirty.extend(self.world.planned());
+            }
         }
     }
 

@@ -323,7 +323,7 @@ impl World {
         // Whoever starts now has nothing to do.
         let mut fresh = Operator::start(&self.server);
         fresh.decide(self.now, usize::MAX);
-        assert!(!fresh.is_busy(), "something is left to do");
+        assert!(!fresh.is_busy(), "something is left to do: {:#?}", fresh.left());
         for ((kind, key), found) in &self.server.objects {
             assert!(!object::is_terminating(found), "{kind:?} {key} does not go");
             if let Some(owner) = controller(found) {
