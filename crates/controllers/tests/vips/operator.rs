@@ -250,7 +250,7 @@ fn do_step(server: &mut Server, step: &Step) -> Ended {
     if let What::Confirm(_) = step.what {
         return Ended::Confirmed(found.as_ref().map(service));
     }
-    let is_it = found.as_ref().and_then(|found| found.uid()).as_deref() == Some(&*step.uid);
+    let is_it = found.as_ref().and_then(kube::ResourceExt::uid).as_deref() == Some(&*step.uid);
     let result = match &step.what {
         _ if !is_it => Err(Refused),
         What::Status { revision, addresses, pool, .. } => {

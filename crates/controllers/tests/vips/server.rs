@@ -35,6 +35,7 @@ pub struct Server {
     pub blocks: Shelf<AddressBlock>,
     pub sites: BTreeMap<String, Vec<Site>>,
     /// What was said about the configuration last.
+    #[allow(clippy::option_option, reason = "nothing said, and nothing wrong, are two things")]
     pub configuration: Option<Option<String>>,
 }
 

@@ -57,12 +57,12 @@ pub fn wish(chance: &mut Chance, service: &mut Service) {
     match chance.below(8) {
         0 => say("loadBalancerIPs", &format!("10.0.0.{}", 61 + chance.below(5))),
         1 if dual => say("loadBalancerIPs", "10.0.0.63,fd00::40"),
-        2 => say("address-pool", *chance.pick::<&str>(&["a", "b"])),
+        2 => say("address-pool", chance.pick::<&str>(&["a", "b"])),
         3 if chance.one_in(4) => say("loadBalancerIPs", "nonsense"),
         _ => {}
     }
     if chance.one_in(2) {
-        say("allow-shared-ip", *chance.pick::<&str>(&["k", "k", "l"]));
+        say("allow-shared-ip", chance.pick::<&str>(&["k", "k", "l"]));
     }
     service.metadata.annotations = Some(annotations);
     let port = |number: usize| ServicePort {
