@@ -31,7 +31,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Api, Client};
 use landbridge_api::foreign::route::Route;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -109,8 +109,7 @@ pub async fn run(
 async fn listen(port: u16, door: Door, ingress: Arc<Ingress>, room: Arc<Semaphore>) {
     let mut told = false;
     let listener = loop {
-        // Both families by one socket.
-        match TcpListener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).await {
+        match open(port) {
             Ok(listener) => break listener,
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {
@@ -138,6 +137,16 @@ async fn listen(port: u16, door: Door, ingress: Arc<Ingress>, room: Arc<Semaphor
             }
         }
     }
+}
+
+/// Both families by one socket. Services may have the same port at addresses of their own, which the
+/// kernel prefers: where the agent forwards by itself, those are sockets as well.
+fn open(port: u16) -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v6()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))?;
+    socket.listen(1024)
 }
 
 async fn accept_local(listener: UnixListener, ingress: Arc<Ingress>, room: Arc<Semaphore>) {
