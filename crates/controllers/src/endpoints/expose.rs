@@ -215,7 +215,10 @@ fn service(
     }
     let mut object = context.object(Kind::Service, &offer.service, spec);
     object["metadata"]["labels"] = labels;
-    object["metadata"]["annotations"] = Value::Object(annotations);
+    // The API drops an empty map, and it would be put there again for ever.
+    if !annotations.is_empty() {
+        object["metadata"]["annotations"] = Value::Object(annotations);
+    }
     object
 }
 
