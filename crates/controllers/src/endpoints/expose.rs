@@ -215,7 +215,10 @@ fn service(
     }
     let mut object = context.object(Kind::Service, &offer.service, spec);
     object["metadata"]["labels"] = labels;
-    object["metadata"]["annotations"] = Value::Object(annotations);
+    // The API drops an empty map, and it would be put there again for ever.
+    if !annotations.is_empty() {
+        object["metadata"]["annotations"] = Value::Object(annotations);
+    }
     object
 }
 
@@ -296,13 +299,11 @@ fn route_for(
         let plane_reference = reference(Kind::OpenStackControlPlane, plane, true);
         object["metadata"]["ownerReferences"] = json!([plane_reference, context.reference(false)]);
         if let Some(wishes) = super::control_plane::route_override(context, plane, name) {
-            if wishes["metadata"].is_object() {
-                let only = json!({"metadata": {
-                    "labels": wishes["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
-                    "annotations":
-                        wishes["metadata"]["annotations"].as_object().cloned().unwrap_or_default(),
-                }});
-                merge_patch(&mut object, &only);
+            for field in ["labels", "annotations"] {
+                let map = &wishes["metadata"][field];
+                if map.as_object().is_some_and(|map| !map.is_empty()) {
+                    merge_patch(&mut object, &json!({"metadata": {field: map}}));
+                }
             }
             if wishes["spec"].is_object() {
                 merge_patch(&mut object["spec"], &wishes["spec"]);

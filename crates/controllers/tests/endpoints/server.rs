@@ -250,8 +250,14 @@ impl Server {
     }
 }
 
-/// What a real API fills in.
+/// What a real API fills in, and what it leaves out.
 fn fill(kind: Kind, object: &mut Value) {
+    for field in ["labels", "annotations"] {
+        let is_empty = object["metadata"][field].as_object().is_none_or(serde_json::Map::is_empty);
+        if is_empty && let Some(meta) = object["metadata"].as_object_mut() {
+            meta.remove(field);
+        }
+    }
     match kind {
         Kind::Service if object["spec"]["clusterIP"].is_null() => {
             object["spec"]["clusterIP"] = "10.96.0.1".into();
