@@ -23,7 +23,7 @@ use super::{cni, metallb, nmstate, route, whereabouts};
 
 /// Every foreign kind that the embedded API serves.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [cni(), whereabouts(), nmstate(), metallb(), announcements(), routes(), openstack::openstack()]
+    [cni(), whereabouts(), nmstate(), metallb(), announcements(), openstack::openstack(), routes()]
         .into_iter()
         .flatten()
         .map(Served::crd)
