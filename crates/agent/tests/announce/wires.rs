@@ -180,12 +180,12 @@ async fn ipv6_by_neighbour_discovery() {
     let holder = scene.holders(ip(vip))[0];
     let mac = scene.mac(holder, VLANS[0]);
     let said = scene.drain().await;
-    let unsolicited = said.iter().filter_map(|(vlan, frame)| {
+    let mut unsolicited = said.iter().filter_map(|(vlan, frame)| {
         let told = Advertisement::read(frame)?;
         (!told.solicited && IpAddr::V6(told.target) == ip(vip)).then_some((*vlan, told.mac))
     });
     // Whoever began before it heard of the other one has given way since.
-    assert_eq!(unsolicited.last(), Some((0, mac)));
+    assert_eq!(unsolicited.next_back(), Some((0, mac)));
     assert_eq!(scene.ask(0, vip).await, [mac]);
     assert_eq!(scene.ask(1, vip).await, []);
 }
