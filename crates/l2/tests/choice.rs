@@ -47,7 +47,8 @@ fn eligible(service: &Service, nodes: &BTreeMap<String, Node>) -> Vec<String> {
 #[test]
 fn ranks_are_sha_256() {
     let first: Vec<u8> = rank("worker-0", ip("172.17.0.80")).to_vec();
-    let hex: String = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex.concat();
     assert_eq!(hex, WORKER_0);
     // Canonical text: however the address was written.
     assert_eq!(rank("n", ip("fd00::0:80")), rank("n", ip("FD00:0::80")));

@@ -5,6 +5,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use Verdict::{Hold, Nothing, Want};
 use landbridge_l2::members::Keys;
 use landbridge_l2::members::message::{
     Body, LONGEST, MemberId, Message, Phase, Refused, SEEN, Seen, Stake, parts,
@@ -146,7 +147,6 @@ fn ownership_as_a_table() {
     let first = [other(false, false, true, false)];
     let wants = [other(false, true, true, false)];
     let pushy = [other(false, true, false, true)];
-    use Verdict::{Hold, Nothing, Want};
     // may, able, our turn, holds, unknown, others
     for (number, (flags, others, verdict)) in [
         ([false, true, true, true, false], nobody, Nothing),

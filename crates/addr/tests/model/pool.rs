@@ -26,8 +26,8 @@ impl Model {
         let ends = address.is_ipv4() && matches!(number(address) % 256, 0 | 255);
         self.ranges.iter().any(|range| range.contains(address))
             && !self.excluded.iter().any(|range| range.contains(address))
-            && !(self.skip == Skip::Upstream && zeros)
-            && !(self.skip == Skip::Buggy && ends)
+            && (self.skip != Skip::Upstream || !zeros)
+            && (self.skip != Skip::Buggy || !ends)
     }
 
     fn is_free(&self, address: IpAddr) -> bool {

@@ -385,7 +385,7 @@ impl World {
                 Output::Renew(key) => assert!(self.nodes[node].announces.contains(&key)),
                 Output::Send { address, bytes, .. } => {
                     let IpAddr::V4(address) = address else { panic!("the world is IPv4") };
-                    self.send(node, usize::from(address.octets()[3]), bytes);
+                    self.send(node, usize::from(address.octets()[3]), &bytes);
                 }
                 Output::Dead(dead) => self.nodes[node].dead = dead,
                 Output::Reread => {
@@ -396,7 +396,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
+    fn send(&mut self, from: usize, to: usize, bytes: &[u8]) {
         assert!(bytes.len() <= 1400);
         // What comes at once is only late. What comes again, or comes when it is long over, is a replay.
         let old = self.recorded.partition_point(|(at, _)| *at + Duration::from_secs(1) < self.now);
@@ -407,7 +407,7 @@ impl World {
             self.at(self.now, Event::Deliver { to: victim, bytes });
         }
         if self.recorded.len() < 500 || self.chance.below(50) == 0 {
-            self.recorded.push((self.now, bytes.clone()));
+            self.recorded.push((self.now, bytes.to_vec()));
         }
         if self.cut.contains(&(from, to)) || self.chance.below(1000) < self.network.lost {
             return;
@@ -415,7 +415,7 @@ impl World {
         let copies = if self.chance.below(1000) < self.network.doubled { 2 } else { 1 };
         for _ in 0..copies {
             let way = Duration::from_micros(50 + self.chance.below(self.network.delay));
-            self.at(self.now + way, Event::Deliver { to, bytes: bytes.clone() });
+            self.at(self.now + way, Event::Deliver { to, bytes: bytes.to_vec() });
         }
     }
 
@@ -427,7 +427,7 @@ impl World {
                 let since = *self.silent_since.entry(*key).or_insert(self.now);
                 // The time before anybody announced at all is nobody's fault.
                 if self.moves > 0 && self.now > Duration::from_millis(1_003_500) {
-                    self.longest_silence = self.longest_silence.max(self.now - since);
+                    self.longest_silence = self.longest_silence.max(self.now.saturating_sub(since));
                 }
             } else {
                 self.silent_since.remove(key);
