@@ -249,6 +249,26 @@ impl Scene {
         frames.iter().filter(|(at, _)| *at == vlan).filter_map(|(_, frame)| answer(frame)).collect()
     }
 
+    /// The node that holds an address and keeps it. Who hears of a plan before it hears of the others
+    /// may begin, and gives way.
+    pub async fn settled(&mut self, key: IpAddr) -> usize {
+        let began = Instant::now();
+        let (mut holder, mut since) = (Vec::new(), Instant::now());
+        loop {
+            let now = self.holders(key);
+            if now != holder {
+                (holder, since) = (now, Instant::now());
+            }
+            if let [only] = holder[..]
+                && since.elapsed() > Duration::from_millis(700)
+            {
+                return only;
+            }
+            assert!(began.elapsed() < Duration::from_secs(10), "nobody keeps {key}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Waits until something holds; says how long that took.
     pub async fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Duration {
         let began = Instant::now();

@@ -21,8 +21,7 @@ async fn held(nodes: usize, wheres: Where) -> Option<(Scene, usize)> {
     let mut scene = Scene::new(nodes)?;
     let units = BTreeMap::from([(ip(VIP), scene.unit(&[(VIP, wheres)]))]);
     scene.plan(&units);
-    scene.until("one holds it", |scene| scene.holders(ip(VIP)).len() == 1).await;
-    let holder = scene.holders(ip(VIP))[0];
+    let holder = scene.settled(ip(VIP)).await;
     Some((scene, holder))
 }
 
@@ -176,8 +175,7 @@ async fn ipv6_by_neighbour_discovery() {
         })
         .await;
     scene.plan(&units);
-    scene.until("one holds it", |scene| scene.holders(ip(vip)).len() == 1).await;
-    let holder = scene.holders(ip(vip))[0];
+    let holder = scene.settled(ip(vip)).await;
     let mac = scene.mac(holder, VLANS[0]);
     let said = scene.drain().await;
     let mut unsolicited = said.iter().filter_map(|(vlan, frame)| {
