@@ -134,6 +134,13 @@ impl Ledger {
         self.work.get(&key).is_none_or(|(_, _, work)| !work.edits.contains_key(&place.address))
     }
 
+    /// Whether the address is about to become free.
+    pub fn is_leaving(&self, place: &Place) -> bool {
+        let work = self.work.get(&key_of(place));
+        let edit = work.and_then(|(_, _, work)| work.edits.get(&place.address));
+        matches!(edit, Some(Edit::Remove { .. }))
+    }
+
     /// What somebody holds, or is about to.
     pub fn of(&self, holder: &Key) -> impl Iterator<Item = &Place> {
         self.holders.get(holder).into_iter().flatten()

@@ -414,7 +414,7 @@ fn play(seed: u64, length: usize) {
 #[test]
 fn random_timelines() {
     let count: u64 =
-        std::env::var("LANDBRIDGE_TIMELINES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+        std::env::var("LANDBRIDGE_TIMELINES").ok().and_then(|n| n.parse().ok()).unwrap_or(2000);
     let first: u64 =
         std::env::var("LANDBRIDGE_TIMELINE").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for seed in first..first + count {

@@ -242,6 +242,10 @@ impl Engine {
     }
 
     fn free(&mut self, place: &Place, key: &Key) {
+        // All users are on their way out. Taking out one of them would bring the others back.
+        if self.ledger.is_leaving(place) {
+            return;
+        }
         let Some(claim) = self.ledger.holder(place).cloned() else { return };
         let effects = match claims::without(&claim, key) {
             Some(rest) => self.ledger.put(place, rest).into_iter().collect(),
