@@ -159,7 +159,8 @@ impl Engine {
         if let Some(held) = held.as_ref().filter(|_| self.counters.config_stale) {
             wanted.source.clone_from(&held.source);
         }
-        if held.as_ref() != Some(&wanted)
+        // What is on its way out has to be claimed anew, also where nothing else would change.
+        if (held.as_ref() != Some(&wanted) || self.ledger.is_leaving(place))
             && let Some(effect) = self.ledger.put(place, wanted)
         {
             self.follow(&[effect]);
