@@ -33,7 +33,7 @@ test: ## every ring of tests; the last lines say what was skipped and why
 	@scripts/test $(RINGS)
 
 .PHONY: soak
-soak: ## SOAK_ROUNDS (50) rounds of mistakes for check, and of kill -9 for store, server and operators
+soak: ## SOAK_ROUNDS (50) rounds of mistakes for check, of kill -9 for store, server and operators, of faults for a lab
 	@scripts/soak "$(SOAK_ROUNDS)"
 
 .PHONY: fuzz

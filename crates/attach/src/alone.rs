@@ -9,6 +9,7 @@ use kube::config::Kubeconfig;
 use landbridge_client::Choice;
 use landbridge_cni::environment::Command;
 use landbridge_cni::error::{CniError, Code};
+use landbridge_plugins::NoIpams;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
@@ -30,6 +31,9 @@ pub fn alone(
     networks: impl FnOnce(Arc<Ipams>) -> Arc<dyn Networks>,
 ) -> Result<String, CniError> {
     let request = message.request()?;
+    if !needs_cluster(&message.plugin, &request.config) {
+        return without_cluster(message, &request.config);
+    }
     let kubeconfig = kubeconfig_of(&request.config);
     let failed = |what: String| CniError::new(Code::TRY_AGAIN, what);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -43,8 +47,9 @@ pub fn alone(
         let config = landbridge_client::config(&choice).await?;
         anyhow::Ok(kube::Client::try_from(config)?)
     });
-    let client =
-        client.map_err(|error| failed(format!("reaching the Kubernetes API: {error:#}")))?;
+    let client = client.map_err(|error| {
+        failed(format!("no agent answers; reaching the Kubernetes API without it: {error:#}"))
+    })?;
     let objects = Arc::new(KubeObjects::new(client, runtime.handle().clone(), namespace));
     let shared: Arc<dyn Objects> = Arc::clone(&objects) as Arc<dyn Objects>;
     let daemon = Daemon::new(shared, Releases::new(releases), Arc::new(Kernel), networks);
@@ -59,6 +64,24 @@ pub fn alone(
     }
     objects.finish(EVENTS);
     answer
+}
+
+/// Whether a call has to do with objects of the cluster: as Multus, or for addresses that are kept there.
+fn needs_cluster(plugin: &str, config: &[u8]) -> bool {
+    let config: Value = serde_json::from_slice(config).unwrap_or_default();
+    let ipam = config.pointer("/ipam/type").and_then(Value::as_str).unwrap_or_default();
+    !landbridge_plugins::has(plugin) || matches!(ipam, "whereabouts" | "landbridge")
+}
+
+fn without_cluster(message: &Message, config: &[u8]) -> Result<String, CniError> {
+    let variable = |name: &str| message.env.get(name).cloned();
+    let plugin = &message.plugin;
+    let output = landbridge_plugins::main_as(plugin, &variable, config, &NoIpams);
+    if output.exit_code == 0 {
+        Ok(output.stdout)
+    } else {
+        Err(CniError::from_output(plugin, output.stdout.as_bytes()))
+    }
 }
 
 /// `kubeconfig` of Multus, or that of the address section.
@@ -78,4 +101,25 @@ pub fn namespace_of(kubeconfig: Option<&Path>) -> String {
         context.context?.namespace
     });
     namespace.filter(|name| !name.is_empty()).unwrap_or_else(|| NAMESPACE.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_kept_in_the_cluster_needs_it() {
+        let with = |ipam: &str| format!(r#"{{"type": "macvlan", "ipam": {{"type": "{ipam}"}}}}"#);
+        for (plugin, ipam, needs) in [
+            ("macvlan", "static", false),
+            ("bridge", "host-local", false),
+            ("macvlan", "", false),
+            ("macvlan", "whereabouts", true),
+            ("bridge", "landbridge", true),
+            ("multus", "", true),
+            ("whereabouts", "whereabouts", true),
+        ] {
+            assert_eq!(needs_cluster(plugin, with(ipam).as_bytes()), needs, "{plugin} {ipam}");
+        }
+    }
 }

@@ -63,8 +63,8 @@ pub(crate) fn add(kind: &str, call: &Call, ipams: &dyn Ipams) -> Outcome<CniResu
 }
 
 /// Gets addresses while a link is made: whoever gives them may have to ask a cluster, and the kernel
-/// has time meanwhile. Without a link they are given back at once; a link without them is the
-/// caller's to take away.
+/// has time meanwhile. Without a link they are given back at once, so whoever calls has seen that there
+/// was none before; a link without them is the caller's to take away.
 pub(crate) fn add_beside<T>(
     kind: &str,
     call: &Call,

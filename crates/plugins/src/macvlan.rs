@@ -35,6 +35,12 @@ fn add(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<CniResult> {
     let around = if config.link_in_container { &pod.net } else { &node };
     let master = master(around, &config.master)?;
     check_mtu(config.mtu, master.mtu).map_err(|error| refused(&error))?;
+    // Before anybody is asked for an address: asked twice, some answer with the one that the interface
+    // has, and giving it back would take it from who uses it.
+    let what = || format!("failed to rename macvlan to \"{name}\"");
+    if pod.net.link(&name).doing(what)?.is_some() {
+        return Err(internal(format!("{}: the container has a link of that name already", what())));
+    }
     let make = || create(call, config, &pod, around, &master);
     let only =
         |link: &Link| CniResult { interfaces: vec![pod.interface(link)], ..CniResult::default() };

@@ -148,6 +148,22 @@ fn an_address_is_given_back_after_its_link_is_gone() {
     }
 }
 
+/// Asked twice, whereabouts answers with the address that the interface has.
+#[test]
+fn an_interface_that_is_there_keeps_its_address() {
+    let Some(node) = Node::new() else { return };
+    let pod = Net::new();
+    let watchful = Watchful { pod: &pod, seen: Mutex::default() };
+    let config = json!({"cniVersion": "1.0.0", "name": "n", "type": "macvlan", "master": "eth0",
+        "ipam": {"type": "watchful"}});
+    let path = pod.path();
+    let add = || node.call_with("macvlan", &Asked::new("ADD", &path, &config), &watchful);
+    ok(&add());
+    failed(&add());
+    assert_eq!(pod.addresses("net1"), ["10.0.0.5/24"]);
+    assert_eq!(*watchful.seen.lock().unwrap(), [[""; 0]; 0], "given back while it is in use");
+}
+
 #[test]
 fn deleting_what_is_gone_succeeds() {
     let Some(node) = Node::new() else { return };
