@@ -19,8 +19,6 @@ cp_networks() {
 
 cp_example() {
     kc apply -f "$EXAMPLES/nodes/nncp-per-node.yaml"
-    # The seed's own Glance pods and static pod stand under names that the seed's Glance needs.
-    kc -n openstack delete --ignore-not-found deployment/glance-external-api pod/ovsdbserver-nb-0
     kc apply -f "$EXAMPLES/controlplane"
     eventually 180 cp_all_ready
     has "re:^openstack True Setup complete" cpn get oscp
@@ -66,10 +64,13 @@ cp_seed() {
         -f "$seed/70-ipaddresspool-internalapi.yaml" -f "$seed/71-l2advertisement.yaml" -f "$seed/80-glance.yaml" -f "$seed/90-openstackcontrolplane-rabbitmq.yaml"
     ko wait --for=condition=Ready --timeout=180s glance/glance
     CP_NAMESPACE=openstack eventually 120 cp_all_ready
-    same "http://glance-internal.openstack.svc:9292 http://glance-public-openstack.apps.landbridge.test" ko get keystoneendpoint glance \
+    same "http://glance-internal.openstack.svc:9292 http://glance-public-openstack.apps.lab.landbridge.test" ko get keystoneendpoint glance \
         -o 'jsonpath={.spec.endpoints.internal} {.spec.endpoints.public}'
     same "172.17.0.80 172.17.0.85 172.17.0.86" ko get service glance-internal rabbitmq rabbitmq-cell1 -o 'jsonpath={.items[*].status.loadBalancer.ingress[0].ip}'
     eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:9292/ glance-internal-api
+    # The seed's `ip a` of a Glance pod; its other examples are beside it.
+    has "172.18.0." ko exec deployment/glance-external-api -- ip -br addr show storage
+    eventually 30 has "pod openstack/glance-external-api-" curl -fsS --max-time 3 -H "Host: $(ko get route glance-public -o "jsonpath={.spec.host}")" "$(ingress)/"
     ko delete --timeout=90s -f "$seed/80-glance.yaml" -f "$seed/90-openstackcontrolplane-rabbitmq.yaml"
 }
 t "control planes: the seed's Glance and its two message buses" cp_seed
