@@ -12,11 +12,13 @@
 //! |---|---|
 //! | [`desired`] | from objects to the table: upstream's rules on who gets connections |
 //! | [`answers`] | answers leave by the link the question came by |
+//! | [`health`] | balancers outside are told whether this node has endpoints |
 //! | `kernel` | the table as rules, and connections that must not go on |
 //! | `through` | the table as sockets |
 
 pub mod answers;
 pub mod desired;
+pub mod health;
 pub mod kernel;
 mod nft;
 pub mod through;
@@ -38,10 +40,13 @@ use landbridge_linux::{Monitor, Namespace};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::health::Doors;
 use self::kernel::Kernel;
 use self::through::Through;
 use crate::members::Dead;
 
+/// Whose endpoints a slice holds.
+const SERVICE: &str = "kubernetes.io/service-name";
 /// Objects change in bursts; after the first change others are waited for, so long.
 const SETTLE: Duration = Duration::from_millis(20);
 /// What somebody else changed is put right by then.
@@ -107,6 +112,7 @@ pub async fn run(
     tracing::info!(mode = ?settings.mode, "Services are forwarded");
     let mut due = Instant::now() + AGAIN;
     let (mut checked, mut again) = (true, false);
+    let mut doors = Doors::default();
     loop {
         tokio::select! {
             () = &mut stop => break,
@@ -133,7 +139,9 @@ pub async fn run(
         }
         let gone = dead.borrow_and_update().clone();
         let (table, of_dead) = desired::table(&seen, &settings.node, &gone);
+        let checks = health::checks(&seen, &settings.node);
         let outcome = path.apply(table, of_dead, std::mem::take(&mut again) || !checked).await;
+        doors.apply(checks, outcome.is_ok());
         checked = true;
         due = Instant::now() + AGAIN;
         if let Err(error) = outcome {

@@ -13,10 +13,8 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use landbridge_lb::{Port, Protocol, Reach, Table};
 
-use super::Seen;
+use super::{SERVICE, Seen};
 
-/// Whose endpoints a slice holds.
-const SERVICE: &str = "kubernetes.io/service-name";
 /// Kubernetes' default.
 const AFFINITY_SECONDS: u32 = 10_800;
 

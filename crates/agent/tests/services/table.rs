@@ -9,7 +9,7 @@ use landbridge_agent::services::desired::table;
 use landbridge_lb::{Choice, Port, Reach};
 use serde_json::{Value, json};
 
-fn seen(spec: &Value, status: &Value, endpoints: &Value) -> Seen {
+pub fn seen(spec: &Value, status: &Value, endpoints: &Value) -> Seen {
     let mut service = json!({"metadata": {"namespace": "ns", "name": "web"}, "status": status,
         "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"],
             "ports": [{"name": "api", "port": 80, "protocol": "TCP", "nodePort": 30080}]}});
@@ -38,7 +38,7 @@ fn seen(spec: &Value, status: &Value, endpoints: &Value) -> Seen {
 }
 
 /// `10.0.0.1@a`: an endpoint on a node; `!`: not ready, `-`: going and serving, `x`: going and not.
-fn endpoints(words: &str) -> Value {
+pub fn endpoints(words: &str) -> Value {
     let each = words.split_whitespace().map(|word| {
         let (state, rest) = match word.split_at(1) {
             (mark @ ("!" | "-" | "x"), rest) => (mark, rest),
