@@ -19,6 +19,8 @@
 mod first;
 mod requests;
 pub mod sites;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::collections::HashMap;
@@ -31,7 +33,8 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Api, Client};
 use landbridge_api::foreign::route::Route;
-use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use landbridge_linux::Handle;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -58,15 +61,24 @@ pub(crate) enum Door {
     Proxy,
 }
 
-/// Serves Routes until `stop` is done. `identity` is shown by Routes that bring no certificate.
+/// What the ingress shows, and whom it trusts.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// Shown by Routes that bring no certificate.
+    pub identity: Option<Identity>,
+    /// Whom pods' certificates are trusted from, PEM.
+    pub pods: Option<String>,
+}
+
+/// Serves Routes until `stop` is done.
 pub async fn run(
     client: Client,
-    identity: Option<Identity>,
+    credentials: Credentials,
     socket: UnixListener,
     mut dead: watch::Receiver<Dead>,
     stop: impl Future<Output = ()>,
 ) {
-    let ingress = Arc::new(Ingress::new(identity));
+    let ingress = Arc::new(Ingress::new(credentials));
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = tokio::task::JoinSet::new();
     for (port, door) in [(80, Door::Plain), (443, Door::Secure)] {
@@ -97,6 +109,7 @@ pub async fn run(
                 due = None;
                 let gone = dead.borrow_and_update().clone();
                 ingress.set(sites::sites(known.values().map(|route| &**route), &seen, &gone));
+                ingress.keep_off(sites::addresses_of_services(&seen));
                 false
             }
         };
@@ -122,6 +135,10 @@ async fn listen(port: u16, door: Door, ingress: Arc<Ingress>, room: Arc<Semaphor
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
+            Ok((stream, _)) if !is_for_us(&stream, &ingress) => {
+                // Refused, as far as that can still be done.
+                let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+            }
             Ok((stream, client)) => {
                 let _ = stream.set_nodelay(true);
                 let ingress = Arc::clone(&ingress);
@@ -137,6 +154,17 @@ async fn listen(port: u16, door: Door, ingress: Arc<Ingress>, room: Arc<Semaphor
             }
         }
     }
+}
+
+/// Where the agent forwards by itself, addresses of Services are local, and what nobody forwards (another
+/// port, no endpoint) would end here. An address that the node itself has is the node's all the same.
+fn is_for_us(stream: &TcpStream, ingress: &Ingress) -> bool {
+    let Ok(at) = stream.local_addr().map(|at| at.ip().to_canonical()) else { return false };
+    if !ingress.is_kept_off(at) {
+        return true;
+    }
+    let own = Handle::open().and_then(|net| net.addresses());
+    own.is_ok_and(|own| own.iter().any(|address| address.net.addr() == at))
 }
 
 /// Both families by one socket. Services may have the same port at addresses of their own, which the

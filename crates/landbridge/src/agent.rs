@@ -258,7 +258,8 @@ impl Duties {
             directory: self.places.state.join("cni"),
             path: plugin_path(),
         });
-        let settings = pods::Settings::new(name, &self.places.state.join("pods"), &landbridge);
+        let mut settings = pods::Settings::new(name, &self.places.state.join("pods"), &landbridge);
+        settings.authority = Some(self.places.state.join(up::ingress::PODS_KEY));
         let (client, addresses) = (self.client.clone(), known.addresses.clone());
         let (views, until) = (directory.clone(), self.until());
         self.tasks.spawn(async move {
@@ -299,9 +300,10 @@ impl Duties {
         let read = |file: &str| std::fs::read_to_string(self.places.state.join(file)).ok();
         let pair = read(up::ingress::CERTIFICATE).zip(read(up::ingress::KEY));
         let identity = pair.map(|(certificate, key)| ingress::Identity { certificate, key });
+        let credentials = ingress::Credentials { identity, pods: read(up::ingress::PODS) };
         let socket = listen(&self.places.state.join(up::ingress::SOCKET))?;
         let (client, until) = (self.client.clone(), self.until());
-        self.tasks.spawn(ingress::run(client, identity, socket, dead, until));
+        self.tasks.spawn(ingress::run(client, credentials, socket, dead, until));
         Ok(())
     }
 }

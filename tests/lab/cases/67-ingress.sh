@@ -38,6 +38,34 @@ from_nodes() {
 }
 t "ingress: on ports 80 and 443 of every node" from_nodes
 
+tls_to_pods() {
+    local at kind
+    at=$(ingress)
+    for kind in reencrypt passthrough; do
+        file "$kind.yaml" <<YAML
+apiVersion: route.openshift.io/v1
+kind: Route
+metadata: {name: $kind, namespace: services}
+spec: {to: {kind: Service, name: web}, port: {targetPort: http}, tls: {termination: $kind}}
+YAML
+        kc apply -f "$WORK/$kind.yaml"
+    done
+    # The ingress shows its own certificate, and asks the pod for one of its Service.
+    eventually 10 curl -fsS --max-time 3 -o /dev/null --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/ca.crt" "https://reencrypt-services.$DOMAIN/"
+    has "TLS for web.services.svc" curl -fsS --max-time 3 --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/ca.crt" "https://reencrypt-services.$DOMAIN/"
+    # The pod shows its own, for the host.
+    eventually 10 curl -fsS --max-time 3 -o /dev/null --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/service-ca.crt" "https://passthrough-services.$DOMAIN/"
+    has "TLS for passthrough-services.$DOMAIN" curl -fsS --max-time 3 --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/service-ca.crt" "https://passthrough-services.$DOMAIN/"
+    fails "certificate" curl -fsS --max-time 3 --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/ca.crt" "https://passthrough-services.$DOMAIN/"
+    # Without TLS neither is served; and a host without a Route says so also by TLS.
+    has "Route services/reencrypt is served with TLS only" curl -sS --max-time 3 -H "Host: reencrypt-services.$DOMAIN" "$at/"
+    has "no Route is served for nothere.$DOMAIN/" curl -sS --max-time 3 --proxy "$at" --cacert "$LANDBRIDGE_DIR/pki/ca.crt" "https://nothere.$DOMAIN/"
+    # Inside, at the address of the Service: the certificate is for the name that is asked for.
+    has "TLS for web.services.svc" on worker-1 curl -fsSk --max-time 3 --resolve "web.services.svc:80:$(cluster_ip web)" https://web.services.svc:80/
+    ks delete route reencrypt passthrough
+}
+t "ingress: TLS goes on to pods (reencrypt) and through to them (passthrough)" tls_to_pods
+
 claimed() {
     file late.yaml <<YAML
 apiVersion: route.openshift.io/v1

@@ -1,6 +1,6 @@
 //! One connection, one request: whom it is for, there and back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use super::first::{Beginning, Begun};
 use super::sites::{Insecure, Site, Sites, Termination};
-use super::{Door, Identity, tls};
+use super::{Credentials, Door, tls};
 
 /// A pod that does not take the connection in this time is not asked.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -50,18 +50,21 @@ type Body = BoxBody<Bytes, hyper::Error>;
 /// What all connections share.
 pub struct Ingress {
     sites: RwLock<Arc<Sites>>,
+    /// Addresses of Services.
+    others: RwLock<BTreeSet<IpAddr>>,
     pools: Mutex<HashMap<String, Pool>>,
-    identity: Option<Identity>,
+    credentials: Credentials,
     started: Instant,
 }
 
 impl Ingress {
     /// Nothing is served yet.
-    pub fn new(identity: Option<Identity>) -> Self {
+    pub fn new(credentials: Credentials) -> Self {
         Self {
             sites: RwLock::default(),
+            others: RwLock::default(),
             pools: Mutex::default(),
-            identity,
+            credentials,
             started: Instant::now(),
         }
     }
@@ -77,6 +80,16 @@ impl Ingress {
             }
         }
         *self.sites.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(sites);
+    }
+
+    /// From now on connections at these addresses are for others.
+    pub fn keep_off(&self, addresses: BTreeSet<IpAddr>) {
+        *self.others.write().unwrap_or_else(PoisonError::into_inner) = addresses;
+    }
+
+    /// Whether connections at an address are for others.
+    pub fn is_kept_off(&self, address: IpAddr) -> bool {
+        self.others.read().unwrap_or_else(PoisonError::into_inner).contains(&address)
     }
 
     fn sites(&self) -> Arc<Sites> {
@@ -145,14 +158,14 @@ where
         };
         let name = name.strip_suffix(LOCAL).unwrap_or(&name);
         let sites = ingress.sites();
-        let site = sites.of_host(name).with_context(|| format!("no Route has the host {name}"))?;
-        if site.termination == Termination::Passthrough {
+        let site = sites.of_host(name);
+        if let Some(site) = site.filter(|site| site.termination == Termination::Passthrough) {
             let (mut pod, _) = ingress.reach(site).await.context("no pod can be reached")?;
             tokio::io::copy_bidirectional(&mut stream, &mut pod).await?;
             return Ok(());
         }
-        let config = tls::server(site, ingress.identity.as_ref())
-            .with_context(|| format!("Route {}", site.route))?;
+        let config = tls::server(site.map(|site| &**site), ingress.credentials.identity.as_ref())
+            .with_context(|| format!("the host {name}"))?;
         let accepted = tokio_rustls::TlsAcceptor::from(config).accept(stream);
         let stream = tokio::time::timeout(SILENCE, accepted).await.context("no TLS")??;
         http(ingress, stream, client, door, true).await
@@ -275,13 +288,22 @@ async fn forward(
     let upgrade = request.headers().get(UPGRADE).cloned();
     let onward = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
     prepare(&mut request, host, client, secure, upgrade.as_ref())?;
-    let (stream, backend) = ingress.reach(site).await.context("no pod can be reached")?;
+    let Some((stream, backend)) = ingress.reach(site).await else {
+        let text = format!(
+            "Route {}: no pod behind Service {} takes connections\n",
+            site.route, site.service
+        );
+        return Ok(say(StatusCode::SERVICE_UNAVAILABLE, text));
+    };
     let sent = if site.termination == Termination::Reencrypt {
-        let config = tls::client(site)?;
-        let name = format!("{}.{}.svc", site.service, namespace(site));
-        let name = name.try_into().context("the Service's name is no host name")?;
-        let stream = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
-        send(stream.with_context(|| format!("TLS with the pod at {backend}"))?, request).await
+        match encrypt(site, stream, backend, ingress.credentials.pods.as_deref()).await {
+            Ok(stream) => send(stream, request).await,
+            // As OpenShift's router has it: a pod it cannot speak with is no pod.
+            Err(error) => {
+                let text = format!("Route {}, Service {}: {error:#}\n", site.route, site.service);
+                return Ok(say(StatusCode::SERVICE_UNAVAILABLE, text));
+            }
+        }
     } else {
         send(stream, request).await
     };
@@ -302,6 +324,26 @@ async fn forward(
         response.headers_mut().remove(name);
     }
     Ok(response.map(BodyExt::boxed))
+}
+
+/// TLS with a pod, which has to show a certificate for its Service.
+async fn encrypt(
+    site: &Site,
+    stream: TcpStream,
+    backend: SocketAddr,
+    trusted: Option<&str>,
+) -> anyhow::Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    let config = tls::client(site, trusted)?;
+    let host = format!("{}.{}.svc", site.service, namespace(site));
+    let name = host.clone().try_into().context("the Service's name is no host name")?;
+    let begun = tokio_rustls::TlsConnector::from(config).connect(name, stream);
+    let begun = tokio::time::timeout(PATIENCE, begun).await.context("no TLS in time");
+    begun.and_then(|begun| Ok(begun?)).with_context(|| {
+        format!(
+            "reencrypt asks for TLS, and the pod at {backend} does not speak it with a certificate for {host} \
+             that tls.destinationCACertificate vouches for; if it speaks plain HTTP, termination edge is the one to use"
+        )
+    })
 }
 
 fn namespace(site: &Site) -> &str {

@@ -88,6 +88,23 @@ impl Sites {
     }
 }
 
+/// Addresses of Services: what comes there is not for the ingress, whatever the port.
+pub fn addresses_of_services(seen: &Seen) -> BTreeSet<IpAddr> {
+    let mut found = BTreeSet::new();
+    for service in seen.services.values() {
+        let spec = service.spec.iter();
+        let given = spec.flat_map(|spec| {
+            let cluster = spec.cluster_ips.iter().flatten().chain(&spec.cluster_ip);
+            cluster.chain(spec.external_ips.iter().flatten())
+        });
+        let balancer = service.status.iter().filter_map(|status| status.load_balancer.as_ref());
+        let ingress = balancer.flat_map(|balancer| balancer.ingress.iter().flatten());
+        let balanced = ingress.filter_map(|ingress| ingress.ip.as_ref());
+        found.extend(given.chain(balanced).filter_map(|ip| ip.parse::<IpAddr>().ok()));
+    }
+    found
+}
+
 /// `/a` is a beginning of `/a` and `/a/b`, and not of `/ab`.
 fn matches(prefix: &str, path: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
@@ -222,6 +239,23 @@ mod tests {
         seen.services.insert(key("web"), Arc::new(serde_json::from_value(service).unwrap()));
         seen.slices.insert(key("s"), Arc::new(serde_json::from_value(slice).unwrap()));
         seen
+    }
+
+    #[test]
+    fn all_addresses_of_services_are_known() {
+        let mut seen = seen();
+        let service = json!({"metadata": {"namespace": "n", "name": "all"}, "spec": {
+                "clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7", "fd00::7"],
+                "externalIPs": ["172.17.0.88"]},
+            "status": {"loadBalancer": {"ingress": [{"ip": "172.17.0.80"}, {"hostname": "x"}]}}});
+        let headless = json!({"metadata": {"name": "none"}, "spec": {"clusterIP": "None"}});
+        for (name, service) in [("all", service), ("none", headless)] {
+            let service = Arc::new(serde_json::from_value(service).unwrap());
+            seen.services.insert(("n".to_owned(), name.to_owned()), service);
+        }
+        let found: Vec<String> =
+            addresses_of_services(&seen).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["10.96.0.7", "172.17.0.80", "172.17.0.88", "fd00::7"]);
     }
 
     fn route(name: &str, spec: &Value) -> Route {

@@ -16,9 +16,10 @@ pub struct Identity {
     pub key: String,
 }
 
-/// TLS towards clients, with the Route's own certificate where it has one.
-pub fn server(site: &Site, own: Option<&Identity>) -> anyhow::Result<Arc<ServerConfig>> {
-    let (certificate, key) = match (&site.certificate, own) {
+/// TLS towards clients, with the Route's own certificate where it has one. Without a Route, too: clients
+/// are to read why.
+pub fn server(site: Option<&Site>, own: Option<&Identity>) -> anyhow::Result<Arc<ServerConfig>> {
+    let (certificate, key) = match (site.and_then(|site| site.certificate.as_ref()), own) {
         (Some((certificate, key)), _) => (certificate, key),
         (None, Some(own)) => (&own.certificate, &own.key),
         (None, None) => anyhow::bail!("the ingress has no certificate of its own"),
@@ -38,15 +39,23 @@ pub fn server(site: &Site, own: Option<&Identity>) -> anyhow::Result<Arc<ServerC
     Ok(Arc::new(config))
 }
 
-/// TLS towards pods: trusted is who the Route says, and nobody else.
-pub fn client(site: &Site) -> anyhow::Result<Arc<ClientConfig>> {
-    let pem = site.trusted.as_deref().context(
-        "reencrypt needs tls.destinationCACertificate: whom the pods' certificates are trusted from",
-    )?;
+/// TLS towards pods. Trusted is who the Route says, and the authority of pods (`own`, PEM): on OpenShift
+/// that is the default, and here it signs for pods whose own certificates are not there, as their images are not.
+pub fn client(site: &Site, own: Option<&str>) -> anyhow::Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        roots.add(certificate.context("destinationCACertificate is not PEM")?)?;
+    for (pem, what) in [
+        (site.trusted.as_deref(), "tls.destinationCACertificate"),
+        (own, "the certificate of the authority of pods"),
+    ] {
+        for certificate in CertificateDer::pem_slice_iter(pem.unwrap_or_default().as_bytes()) {
+            let certificate = certificate.with_context(|| format!("{what} is not PEM"))?;
+            roots.add(certificate).with_context(|| format!("{what} is not a certificate"))?;
+        }
     }
+    anyhow::ensure!(
+        !roots.is_empty(),
+        "reencrypt needs tls.destinationCACertificate: whom the pods' certificates are trusted from"
+    );
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

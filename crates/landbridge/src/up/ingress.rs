@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use landbridge_agent::responder::authority::{Authority, Pair};
 use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_lab::spec::{Kind, Shape};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -20,6 +21,9 @@ const USUAL_PORT: u16 = 8080;
 pub const SOCKET: &str = "ingress.sock";
 pub const CERTIFICATE: &str = "ingress.crt";
 pub const KEY: &str = "ingress.key";
+/// The authority of pods: agents sign with its key, and the ingress trusts its certificate.
+pub const PODS: &str = "service-ca.crt";
+pub const PODS_KEY: &str = "service-ca.key";
 
 /// Listens on the loopback: on the port asked for, else on the usual one, else on any.
 pub async fn listen(asked: Option<u16>) -> anyhow::Result<(TcpListener, SocketAddr)> {
@@ -48,6 +52,30 @@ pub fn certify(pki: &Pki, lab: &Path, shape: &Shape, domain: &str) -> anyhow::Re
         let directory = lab.join("nodes").join(&node.name);
         write_private(&directory.join(CERTIFICATE), pair.certificate.as_bytes())?;
         write_private(&directory.join(KEY), pair.key.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Gives every node the authority of pods. It stays the same from one start to the next, so that whoever was
+/// told to trust it still does.
+pub fn certify_pods(pki: &Path, lab: &Path, shape: &Shape) -> anyhow::Result<()> {
+    let read = |file: &str| std::fs::read_to_string(pki.join(file)).ok();
+    let stored = read(PODS).zip(read(PODS_KEY));
+    let stored = stored.filter(|(_, key)| Authority::of_key(key).is_ok());
+    let pair = match stored {
+        Some((certificate, key)) => Pair { certificate, key },
+        None => {
+            let pair = Authority::create(jiff::Timestamp::now())
+                .context("cannot make the authority of pods")?;
+            write_private(&pki.join(PODS_KEY), pair.key.as_bytes())?;
+            write_private(&pki.join(PODS), pair.certificate.as_bytes())?;
+            pair
+        }
+    };
+    for node in shape.nodes.iter().filter(|node| node.kind == Kind::Kubernetes) {
+        let directory = lab.join("nodes").join(&node.name);
+        write_private(&directory.join(PODS), pair.certificate.as_bytes())?;
+        write_private(&directory.join(PODS_KEY), pair.key.as_bytes())?;
     }
     Ok(())
 }

@@ -73,6 +73,7 @@ pub async fn start(
     tasks.spawn(workloads::run(client, workloads::Settings::default(), wait_for(stopped.clone())));
 
     ingress::certify(pki, &directory, shape, &args.ingress_domain)?;
+    ingress::certify_pods(&state.pki(), &directory, shape)?;
     agents::give(&admin, ROUTES, routes::rights(), "User", ROUTES)
         .await
         .context("cannot give the controller of Routes its role")?;
