@@ -150,6 +150,15 @@ impl Resource for Route {
     }
 }
 
+/// Marks hosts that were made up, as OpenShift does.
+pub const HOST_GENERATED: &str = "openshift.io/host.generated";
+
+/// The host of a Route that names none.
+pub fn made_up_host(name: &str, namespace: &str, domain: &str) -> String {
+    // Names of Routes may have dots; one label of a certificate's wildcard has none.
+    format!("{}-{namespace}.{domain}", name.replace('.', "-"))
+}
+
 /// The host a Route answers to; `None` as long as nobody has given it one.
 pub fn host(route: &Value) -> Option<&str> {
     let given = route["spec"]["host"].as_str().filter(|host| !host.is_empty());
@@ -195,17 +204,66 @@ impl Hooks for RouteHooks {
             if name.is_empty() {
                 return Ok(()); // the server has not made the name up yet
             }
-            route["spec"]["host"] = format!("{name}-{namespace}.{}", self.domain).into();
+            route["spec"]["host"] = made_up_host(name, namespace, &self.domain).into();
+            let notes = &mut route["metadata"]["annotations"];
+            if notes.is_null() || notes.is_object() {
+                notes[HOST_GENERATED] = "true".into();
+            }
         }
         Ok(())
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Arc;
+
+    use landbridge_machinery::gvk::{GroupKind, GroupVersionKind};
+    use landbridge_machinery::hooks::Objects;
     use serde_json::json;
 
     use super::*;
+
+    struct Nothing;
+    impl Objects for Nothing {
+        fn get(&self, _: &GroupKind, _: Option<&str>, _: &str) -> Option<Arc<Value>> {
+            None
+        }
+        fn list(&self, _: &GroupKind, _: Option<&str>) -> Vec<Arc<Value>> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_host_is_made_up_and_marked_as_openshift_does() {
+        let kind = GroupVersionKind::new(GROUP, "v1", KIND);
+        let create = Request {
+            operation: Operation::Create,
+            kind: &kind,
+            namespace: Some("openstack"),
+            name: "",
+            old: None,
+            user: "tester",
+            dry_run: false,
+            objects: &Nothing,
+        };
+        let made = |mut route: Value| {
+            RouteHooks::new("apps.test").mutate(&create, &mut route).unwrap();
+            route
+        };
+        let route = made(json!({"metadata": {"name": "glance.public"}, "spec": {}}));
+        assert_eq!(route["spec"]["host"], "glance-public-openstack.apps.test");
+        assert_eq!(route["metadata"]["annotations"], json!({HOST_GENERATED: "true"}));
+        let noted =
+            json!({"metadata": {"name": "a", "annotations": {"x": "y"}}, "spec": {"host": ""}});
+        let noted = made(noted);
+        assert_eq!(noted["metadata"]["annotations"], json!({"x": "y", HOST_GENERATED: "true"}));
+        let named = json!({"metadata": {"name": "a"}, "spec": {"host": "shop.test"}});
+        assert_eq!(made(named.clone()), named, "a host that was asked for is nobody's invention");
+        let unnamed = json!({"metadata": {"generateName": "a-"}, "spec": {}});
+        assert_eq!(made(unnamed.clone()), unnamed, "not before there is a name");
+    }
 
     #[test]
     fn the_host_is_the_one_that_is_asked_for_or_else_given() {

@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use landbridge_api::foreign::route::{Route, RouteCondition, RouteIngress};
+use landbridge_api::foreign::route::{
+    HOST_GENERATED, Route, RouteCondition, RouteIngress, made_up_host,
+};
 use serde_json::{Value, json};
 
 use crate::mirror::Key;
 
-/// Marks hosts that were made up.
-const GENERATED: &str = "openshift.io/host.generated";
 /// The name OpenShift gives its own ingress: clients look for it.
 const ROUTER: &str = "default";
 
@@ -48,7 +48,7 @@ pub fn plan(routes: &[Route], domain: &str, now: Timestamp) -> Vec<Update> {
             key: key(route),
             object: route.spec.host.is_empty().then(|| {
                 json!({
-                    "metadata": {"annotations": {GENERATED: "true"}},
+                    "metadata": {"annotations": {HOST_GENERATED: "true"}},
                     "spec": {"host": host},
                 })
             }),
@@ -71,8 +71,7 @@ fn host(route: &Route, domain: &str) -> String {
         return route.spec.host.to_lowercase();
     }
     let Key { namespace, name } = key(route);
-    // Names of Routes may have dots; one label of a certificate's wildcard has none.
-    format!("{}-{namespace}.{domain}", name.replace('.', "-"))
+    made_up_host(&name, &namespace, domain)
 }
 
 /// Why not, in a word and in a sentence.
