@@ -48,6 +48,8 @@ inside() {
     has "pod services/web-" ask_udp "$pod" "$six" 53
     fails "$REFUSED" ask "$pod" "http://$(cluster_ip empty)/"
     fails "$REFUSED" ask "$pod" "http://$four:81/"
+    # The ingress has this port at the node's addresses, and at no other.
+    fails "re:after [0-9]{1,3} ms: Could|reset|SSL_ERROR_SYSCALL|unexpected eof" ask "$pod" "https://$four/"
 }
 t "services: cluster addresses of both families, from pods and nodes, TCP and UDP; nobody there is told at once" inside
 
@@ -61,15 +63,53 @@ node_ports() {
     ks patch service web-node --type merge -p '{"spec":{"externalTrafficPolicy":"Local"}}'
     eventually 10 only_from worker-0 worker-2 "http://$address:30080/"
 }
-# only_from NODE CLIENT URL: the pods of one node answer, and see the client itself.
+# only_from NODE CLIENT URL: the pods of one node answer, and see the client itself; not where the agent stands between.
 only_from() {
-    local answer
+    local answer client=192.168.111.22
+    [ "${LANDBRIDGE_SERVICES:-}" != relay ] || client=
     for _ in 1 2 3 4 5; do
         answer=$(ask "$2" "$3")
-        [[ $answer == *"on $1"* && $answer == *"you are "*192.168.111.22* ]] || return 1
+        [[ $answer == *"on $1"* && $answer == *"you are "*$client* ]] || return 1
     done
 }
 t "services: node ports, affinity, and policy Local that keeps the client's address" node_ports
+
+health() {
+    local pod node port other
+    pod=$(ks get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
+    node=$(ks get pod "$pod" -o 'jsonpath={.spec.nodeName}')
+    other=$(kc get nodes -o name | cut -d/ -f2 | grep worker | grep -vx "$node" | head -n 1)
+    ks label pod "$pod" chosen=yes
+    file local.yaml <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: local, namespace: services}
+spec:
+  type: LoadBalancer
+  externalTrafficPolicy: Local
+  selector: {chosen: "yes"}
+  ports: [{port: 80, targetPort: http}]
+YAML
+    kc apply -f "$WORK/local.yaml"
+    port=$(ks get service local -o 'jsonpath={.spec.healthCheckNodePort}')
+    eventually 10 same "200 services/local 1" health_of "$node" "$port"
+    eventually 10 same "503 services/local 0" health_of "$other" "$port"
+    ks label pod "$pod" chosen-
+    eventually 10 same "503 services/local 0" health_of "$node" "$port"
+    ks delete service local
+    eventually 10 fails "$REFUSED" health_of "$node" "$port"
+}
+# health_of NODE PORT: status, Service and count, asked from elsewhere.
+health_of() {
+    local address
+    address=$(kc get node "$1" -o 'jsonpath={.status.addresses[?(@.type=="InternalIP")].address}' | cut -d' ' -f1)
+    on worker-2 curl -sS --max-time 3 -w ' %{http_code}' "http://$address:$2/any/path" >"$WORK/health" || return 1
+    python3 -c 'import json, sys
+body, status = open(sys.argv[1]).read().rsplit(" ", 1)
+said = json.loads(body)
+print(status, said["service"]["namespace"] + "/" + said["service"]["name"], said["localEndpoints"])' "$WORK/health"
+}
+t "services: healthCheckNodePort says which nodes have endpoints" health
 
 # Whoever announces virtual addresses is another part: here a neighbour entry on the compute node stands for it.
 announce_by() {
