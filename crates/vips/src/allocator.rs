@@ -104,7 +104,7 @@ impl Allocator {
         self.of_service.entry(name.clone()).or_default().insert(address);
         if is_new {
             self.shelve(address, true);
-        } else if let Some(shelf) = self.shelf(address) {
+        } else if let Some(shelf) = self.shelf_to_share(address) {
             for port in fresh {
                 shelf.port(address, sharing, port, true);
             }
@@ -132,7 +132,7 @@ impl Allocator {
                 }
             }
             let sharing = found.sharing.clone();
-            if let Some(shelf) = self.shelf(address) {
+            if let Some(shelf) = self.shelf_to_share(address) {
                 for port in gone {
                     shelf.port(address, &sharing, port, false);
                 }
@@ -147,24 +147,29 @@ impl Allocator {
         true
     }
 
-    /// Somebody who is no Service has the address on the wire (`Some`), or not any more.
+    /// Somebody who is no Service has the address on the wire (`Some`), or not any more. Services that
+    /// use it keep it, and nobody joins them.
     pub fn hold(&mut self, address: IpAddr, holder: Option<String>) {
-        let is_used = self.used.contains_key(&address);
+        let was_held = self.held.contains_key(&address);
+        let is_held = holder.is_some();
+        if is_held != was_held && self.used.contains_key(&address) {
+            self.show(address, false);
+        }
         match holder {
             Some(holder) => {
                 self.held.insert(address, holder);
-                if let Some(shelf) = self.shelf(address) {
-                    shelf.block(address);
-                }
             }
             None => {
-                if self.held.remove(&address).is_some()
-                    && !is_used
-                    && let Some(shelf) = self.shelf(address)
-                {
-                    shelf.unblock(address);
-                }
+                self.held.remove(&address);
             }
+        }
+        if is_held == was_held {
+            return;
+        }
+        if self.used.contains_key(&address) {
+            self.show(address, true);
+        } else if let Some(shelf) = self.shelf(address) {
+            if is_held { shelf.block(address) } else { shelf.unblock(address) }
         }
     }
 
@@ -250,26 +255,37 @@ impl Allocator {
         self.shelves.get_mut(&name)?.get_mut(usize::from(address.is_ipv6()))
     }
 
+    /// The shelf on which a used address stands for others to share.
+    fn shelf_to_share(&mut self, address: IpAddr) -> Option<&mut Shelf> {
+        if self.held.contains_key(&address) { None } else { self.shelf(address) }
+    }
+
     /// Puts a used address on its shelf, or takes it off; and counts it.
     fn shelve(&mut self, address: IpAddr, on: bool) {
+        self.show(address, on);
         let Some(pool) = self.config.around(address) else { return };
-        let (name, counts) = (pool.name.clone(), pool.holds(address));
-        let (Some(found), Some(shelves)) = (self.used.get(&address), self.shelves.get_mut(&name))
+        if pool.holds(address) && self.used.contains_key(&address) {
+            let counts = self.counts.entry(pool.name.clone()).or_default();
+            counts[usize::from(address.is_ipv6())].addresses += if on { 1 } else { -1 };
+        }
+    }
+
+    /// Puts a used address on its shelf, or takes it off. One that others have on the wire is not to be
+    /// had either way.
+    fn show(&mut self, address: IpAddr, on: bool) {
+        let Some(pool) = self.config.around(address) else { return };
+        let (Some(found), Some(shelves)) =
+            (self.used.get(&address), self.shelves.get_mut(&pool.name))
         else {
             return;
         };
         let shelf = &mut shelves[usize::from(address.is_ipv6())];
-        if on {
+        if self.held.contains_key(&address) {
+            shelf.block(address);
+        } else if on {
             shelf.enter(address, &found.sharing, found.ports.keys());
         } else {
             shelf.leave(address, &found.sharing, found.ports.keys());
-            if self.held.contains_key(&address) {
-                shelf.block(address);
-            }
-        }
-        if counts {
-            let count = &mut self.counts.entry(name).or_default()[usize::from(address.is_ipv6())];
-            count.addresses += if on { 1 } else { -1 };
         }
     }
 }

@@ -190,8 +190,15 @@ impl Ledger {
         let under_way = self.work.get(&key).is_some_and(|(_, _, work)| work.under_way);
         match self.known(place).cloned() {
             Some(from) if !under_way => {
-                self.edit(place, Edit::Remove { from });
-                Vec::new()
+                let before = self.holder(place).cloned();
+                self.edit(place, Edit::Remove { from: from.clone() });
+                if before.as_ref() == Some(&from) {
+                    return Vec::new();
+                }
+                // Until it is free, it is held by whom the server knows.
+                let effect = Effect { place: place.clone(), before, after: Some(from) };
+                self.index(&effect);
+                vec![effect]
             }
             _ => self.remove(place),
         }

@@ -6,6 +6,7 @@
 mod chance;
 mod operator;
 mod server;
+mod swaps;
 mod timelines;
 mod wishes;
 mod words;

@@ -276,9 +276,6 @@ impl World {
         }
         for service in self.server.services.objects.values() {
             let service = seen(service);
-            if service.role == Role::Foreign {
-                continue; // let go of, and somebody else's from now on
-            }
             for address in &service.ingress {
                 let entry = vips.get(address).and_then(|c| claims::entry(c, &service.key));
                 let uid = entry.map(|entry| entry.uid.as_str());

@@ -75,6 +75,50 @@ impl Plane {
     }
 }
 
+const WIRE: &str = "vlan-20.172.17.0.64";
+
+impl Plane {
+    /// The pool is on a wire, where somebody else has this address.
+    fn stranger_at(&mut self, address: &str) {
+        let site = Site { segment: "vlan-20".into(), prefix: "172.17.0.0/24".parse().unwrap() };
+        self.server.sites = [("internalapi".to_owned(), vec![site])].into();
+        let claim = Claim {
+            kind: "IPSet".into(),
+            namespace: "openstack".into(),
+            name: "edpm-compute-0".into(),
+            ..Claim::default()
+        };
+        let spec = AddressBlockSpec {
+            segment: "vlan-20".to_owned(),
+            block: "172.17.0.64/26".to_owned(),
+            claims: [(address.parse().unwrap(), claim)].into(),
+        };
+        self.server.create(AddressBlock::new(WIRE, spec)).unwrap();
+    }
+
+    fn stranger_leaves(&mut self) {
+        let change = |block: &mut AddressBlock| {
+            block.spec.claims.retain(|_, claim| claim.kind != "IPSet");
+        };
+        self.server.change("", WIRE, None, change).unwrap();
+    }
+
+    /// Who is said to use an address in a block of the ledger.
+    fn users(&mut self, block: &str, address: &str) -> Vec<String> {
+        let block = self.server.get::<AddressBlock>("", block);
+        let claim = block.and_then(|b| b.spec.claims.get(&address.parse().unwrap()).cloned());
+        let shared = claim.and_then(|claim| claim.shared).unwrap_or_default();
+        shared.users.into_iter().map(|user| user.name).collect()
+    }
+
+    fn class(&mut self, name: &str, class: Option<&str>) {
+        let change = |service: &mut Service| {
+            service.spec.as_mut().unwrap().load_balancer_class = class.map(str::to_owned);
+        };
+        self.server.change("openstack", name, None, change).unwrap();
+    }
+}
+
 const SHARED: &str = "metallb.universe.tf/allow-shared-ip";
 const ASKED: &str = "metallb.io/loadBalancerIPs";
 
@@ -177,20 +221,7 @@ fn a_restart_takes_nothing_away() {
 #[test]
 fn others_on_the_wire_are_passed_over_and_named() {
     let mut plane = plane(&["172.17.0.80-172.17.0.90"]);
-    let site = Site { segment: "vlan-20".into(), prefix: "172.17.0.0/24".parse().unwrap() };
-    plane.server.sites = [("internalapi".to_owned(), vec![site])].into();
-    let claim = Claim {
-        kind: "IPSet".into(),
-        namespace: "openstack".into(),
-        name: "edpm-compute-0".into(),
-        ..Claim::default()
-    };
-    let spec = AddressBlockSpec {
-        segment: "vlan-20".to_owned(),
-        block: "172.17.0.64/26".to_owned(),
-        claims: [("172.17.0.80".parse().unwrap(), claim)].into(),
-    };
-    plane.server.create(AddressBlock::new("vlan-20.172.17.0.64", spec)).unwrap();
+    plane.stranger_at("172.17.0.80");
     plane.create("a", 80, &[]);
     plane.create("b", 80, &[(ASKED, "172.17.0.80")]);
     plane.settle();
@@ -200,18 +231,63 @@ fn others_on_the_wire_are_passed_over_and_named() {
     assert!(
         told.iter().any(|t| t.contains("172.17.0.80 is held by IPSet openstack/edpm-compute-0"))
     );
-    let block = plane.server.get::<AddressBlock>("", "vlan-20.172.17.0.64").unwrap();
+    let block = plane.server.get::<AddressBlock>("", WIRE).unwrap();
     let held = &block.spec.claims[&"172.17.0.81".parse().unwrap()];
     assert_eq!(held.to_string(), "Service openstack/a", "an IPSet passes it over");
     assert_eq!(held.source, "IPAddressPool metallb-system/internalapi");
-    plane
-        .server
-        .change("", "vlan-20.172.17.0.64", None, |block: &mut AddressBlock| {
-            block.spec.claims.remove(&"172.17.0.80".parse().unwrap());
-        })
-        .unwrap();
+    plane.stranger_leaves();
     plane.settle();
     assert_eq!(plane.has("b"), "172.17.0.80 from internalapi", "woken when it is free");
+}
+
+#[test]
+fn an_address_held_twice_is_told_and_claimed_once_it_is_free() {
+    let mut plane = plane(&["172.17.0.80-172.17.0.80"]);
+    plane.create("a", 80, &[("metallb.io/allow-shared-ip", "k")]);
+    plane.settle();
+    plane.told();
+    // An IPSet got the address before anybody knew that the pool is on this wire.
+    plane.stranger_at("172.17.0.80");
+    plane.create("b", 81, &[("metallb.io/allow-shared-ip", "k")]);
+    plane.settle();
+    assert_eq!(plane.has("a"), "172.17.0.80 from internalapi", "it keeps what it has");
+    assert_eq!(plane.has("b"), " from ", "nobody joins where two answer");
+    let told = plane.told();
+    assert!(
+        told.iter().any(|t| t.starts_with("a AddressHeldTwice: 172.17.0.80 of this Service")),
+        "{told:?}"
+    );
+    assert!(plane.users(WIRE, "172.17.0.80").is_empty());
+    plane.stranger_leaves();
+    plane.settle();
+    assert_eq!(plane.has("b"), "172.17.0.80 from internalapi");
+    assert_eq!(plane.users(WIRE, "172.17.0.80"), ["a", "b"], "claimed where it is free now");
+}
+
+#[test]
+fn a_service_of_another_class_keeps_what_its_status_names() {
+    let mut plane = plane(&["172.17.0.80-172.17.0.80"]);
+    plane.create("a", 80, &[]);
+    plane.create("b", 80, &[]);
+    plane.settle();
+    plane.class("a", Some("others.example/lb"));
+    plane.settle();
+    assert_eq!(plane.has("a"), "172.17.0.80 from internalapi", "not written any more");
+    assert_eq!(plane.has("b"), " from ", "clients of a still go there");
+    plane.class("a", None);
+    plane.settle();
+    assert_eq!(plane.has("a"), "172.17.0.80 from internalapi", "as if nothing had been");
+    assert_eq!(plane.users("vips.172.17.0.64", "172.17.0.80"), ["a"]);
+    // Who serves it from now on names another address.
+    plane.class("a", Some("others.example/lb"));
+    let change = |service: &mut Service| {
+        let balancer = service.status.as_mut().unwrap().load_balancer.as_mut().unwrap();
+        balancer.ingress.as_mut().unwrap()[0].ip = Some("192.0.2.7".to_owned());
+    };
+    plane.server.change("openstack", "a", None, change).unwrap();
+    plane.settle();
+    assert_eq!(plane.has("b"), "172.17.0.80 from internalapi");
+    assert_eq!(plane.has("a"), "192.0.2.7 from internalapi", "still not written");
 }
 
 #[test]

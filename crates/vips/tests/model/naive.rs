@@ -76,16 +76,10 @@ impl Naive {
         })
     }
 
-    fn is_used_by_another(&self, asked: &Asked, address: IpAddr) -> bool {
-        let mut others = self.services.iter().filter(|(name, _)| ***name != *asked.name);
-        others.any(|(_, (_, has))| has.contains(&address))
-    }
-
     fn first(&self, pool: &NaivePool, family: Family, asked: &Asked) -> Option<IpAddr> {
-        pool.addresses().filter(|address| Family::of(*address) == family).find(|address| {
-            let shared = self.is_used_by_another(asked, *address);
-            (shared || !self.held.contains(address)) && self.may_share(asked, *address)
-        })
+        pool.addresses()
+            .filter(|address| Family::of(*address) == family)
+            .find(|address| !self.held.contains(address) && self.may_share(asked, *address))
     }
 
     fn from(&self, pools: &[&NaivePool], families: Families, asked: &Asked) -> Option<Vec<IpAddr>> {

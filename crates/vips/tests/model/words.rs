@@ -169,6 +169,33 @@ fn bad_wishes_are_answered_with_the_reason() {
 }
 
 #[test]
+fn nobody_joins_where_somebody_else_answers() {
+    let stranger = Some("IPSet openstack/edpm-0".to_owned());
+    let address: IpAddr = "172.17.0.80".parse().unwrap();
+    let sharing = || Sharing { key: "k".to_owned(), ..Sharing::default() };
+    let with = |name: &str, number: u16| Asked {
+        sharing: sharing(),
+        ports: vec![Port { protocol: "TCP", number }],
+        ..asked(name)
+    };
+    // Whichever comes first: the one who shares, or the stranger.
+    for is_first in [true, false] {
+        let mut world = world(&[("internalapi", seed())]);
+        if is_first {
+            world.allocator.occupy(address, &"openstack/a".into(), &sharing(), &[]);
+        }
+        world.allocator.hold(address, stranger.clone());
+        if !is_first {
+            world.allocator.occupy(address, &"openstack/a".into(), &sharing(), &[]);
+        }
+        assert!(world.said(&with("b", 81)).starts_with("172.17.0.81"));
+        world.allocator.hold(address, None);
+        assert!(world.said(&with("c", 82)).starts_with("172.17.0.80"));
+        assert!(world.said(&with("d", 82)).starts_with("172.17.0.81"), "the port of c");
+    }
+}
+
+#[test]
 fn a_pool_is_renamed_and_shrinks() {
     let mut world = world(&[("internalapi", seed())]);
     let (a, b) = (asked("a"), asked("b"));

@@ -21,6 +21,12 @@ impl Engine {
                 self.touch_pool_of(place.address);
             } else if self.is_wire_of_pool(place) {
                 self.follow_stranger(place);
+                let is_strange = |claim: &Option<Claim>| {
+                    claim.as_ref().is_some_and(|claim| claims::of_services(claim).is_none())
+                };
+                if is_strange(before) != is_strange(after) {
+                    self.look_at_users(place.address);
+                }
             }
             self.dirty.extend(concerned(before.as_ref(), after.as_ref()));
         }
@@ -55,6 +61,13 @@ impl Engine {
     /// Looks at everybody who could not be served: something was freed.
     fn wake(&mut self) {
         self.dirty.extend(self.waiting.iter().cloned());
+    }
+
+    /// Looks at whoever uses an address: it claims the address on a wire that became free, and tells
+    /// people when somebody else has it there.
+    fn look_at_users(&mut self, address: IpAddr) {
+        let place = Place { segment: Arc::from(VIPS), address };
+        self.dirty.extend(concerned(self.ledger.holder(&place), None));
     }
 
     /// Who else has the address now, on any wire of its pool.

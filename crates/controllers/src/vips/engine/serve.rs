@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use landbridge_api::ledger::SharedBy;
+use landbridge_api::ledger::{Claim, SharedBy};
 use landbridge_vips::{Asked, Given, NAMESPACE, Outcome, Said, converge};
 
 use super::Engine;
@@ -26,7 +26,7 @@ impl Engine {
         let what = match service.role.clone() {
             Role::Foreign => {
                 self.told.remove(key);
-                self.free_rest(&service, &[])
+                self.keep(&service)
             }
             Role::Plain => {
                 self.told.remove(key);
@@ -159,17 +159,49 @@ impl Engine {
         if let Some(held) = held.as_ref().filter(|_| self.counters.config_stale) {
             wanted.source.clone_from(&held.source);
         }
-        // What is on its way out has to be claimed anew, also where nothing else would change.
-        if (held.as_ref() != Some(&wanted) || self.ledger.is_leaving(place))
-            && let Some(effect) = self.ledger.put(place, wanted)
-        {
-            self.follow(&[effect]);
-        }
+        self.enter(place, held.as_ref(), wanted);
         let settled = self.ledger.is_settled(place);
         if !settled {
             self.awaiting.entry(place.clone()).or_default().insert(service.key.clone());
         }
         settled
+    }
+
+    fn enter(&mut self, place: &Place, held: Option<&Claim>, wanted: Claim) {
+        // What is on its way out has to be claimed anew, also where nothing else would change.
+        if (held != Some(&wanted) || self.ledger.is_leaving(place))
+            && let Some(effect) = self.ledger.put(place, wanted)
+        {
+            self.follow(&[effect]);
+        }
+    }
+
+    /// A Service that is somebody else's now is not written any more. What it got here stays its own as
+    /// long as its status names it: clients go there, and it may come back as it is.
+    fn keep(&mut self, service: &Service) -> Option<What> {
+        let mut kept = Vec::new();
+        for address in &service.ingress {
+            let vip = Place { segment: Arc::from(VIPS), address: *address };
+            let Some(claim) = self.ledger.holder(&vip).cloned() else { continue };
+            let entry = claims::entry(&claim, &service.key);
+            let Some(user) = entry.filter(|entry| *entry.uid == *service.uid) else { continue };
+            kept.push(*address);
+            for place in self.places(*address) {
+                let held = self.ledger.holder(&place).cloned();
+                if held.as_ref().is_some_and(|held| claims::of_services(held).is_none()) {
+                    continue; // a stranger's
+                }
+                let mut user = user.clone();
+                let known = held.as_ref().and_then(|held| claims::entry(held, &service.key));
+                if let Some(known) = known.filter(|known| known.uid == user.uid) {
+                    user.revision = known.revision;
+                }
+                let mut wanted = claims::with(held.as_ref(), user, &claims::sharing(&claim), "");
+                wanted.source.clone_from(&claim.source);
+                self.enter(&place, held.as_ref(), wanted);
+            }
+        }
+        self.free_rest(service, &kept)
     }
 
     /// Everything is claimed: the status, or when that is as it should be, what is too much.
