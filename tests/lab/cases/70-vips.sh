@@ -60,7 +60,7 @@ vip_thief() {
     kvip delete ipset first
     eventually 30 has_vip thief 172.29.0.80
     vip_ipset third 172.29.0.81 | kc apply -f -
-    eventually 30 has "held by Service lab-vips/web" kvip get ipset third -o 'jsonpath={.status.conditions[*].message}'
+    eventually 30 has "172.29.0.81 already reserved for Service lab-vips/web" kvip get ipset third -o 'jsonpath={.status.conditions[*].message}'
 }
 t "vips: who asks for another's address is told whose it is, and served when it is free" vip_thief
 

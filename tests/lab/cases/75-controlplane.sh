@@ -41,6 +41,10 @@ cp_stable() {
 t "control planes: a database of OVN keeps its address" cp_stable
 
 cp_clients() {
+    local seed=$EXAMPLES/seeds/000-networking
+    ko apply -f "$seed/10-netconfig.yaml" -f "$seed/20-ipset-edpm-compute-0.yaml"
+    ko wait --for=condition=Ready --timeout=30s ipset/edpm-compute-0
+    eventually 30 has "172.17.0.150/24" on edpm-compute-0 ip -br addr show enp6s0.20
     # From a compute node, over the VLAN, the virtual address and a node, to a pod.
     eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:5000/ keystone
     eventually 30 cp_answers edpm-compute-0 http://172.17.0.80:9292/ glance-default-internal-api
@@ -89,5 +93,6 @@ cp_sample() {
     done
     kc -n cp-sample delete --timeout=180s -f "$shared/network_isolation.yaml"
     kc delete ns cp-sample --timeout=120s
+    ko delete ipset edpm-compute-0
 }
 t "control planes: upstream's sample as it is" cp_sample
