@@ -29,6 +29,7 @@
 //! | [`plan`] | a plan as a value |
 //! | [`writes`] | from what is there to what should be |
 //! | [`world`] | what is known of the API |
+//! | [`unsure`] | what may be there and was not seen |
 //! | [`engine`] | who needs a look, and what is under way |
 //! | [`driver`] | watches and writes |
 
@@ -43,6 +44,7 @@ pub mod ovn;
 pub mod parts;
 pub mod plan;
 pub mod service;
+pub mod unsure;
 pub mod workload;
 pub mod world;
 pub mod writes;

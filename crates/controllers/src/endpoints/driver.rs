@@ -187,6 +187,9 @@ impl Writer {
                 };
                 api.delete(name, &params).await.map(|_| Answer::Gone)
             }
+            Verb::Read => {
+                api.get_opt(name).await.map(|found| Answer::Lost(found.and_then(json_of)))
+            }
         };
         match result {
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {

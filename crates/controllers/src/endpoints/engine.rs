@@ -5,6 +5,7 @@
 //!   in the conditions meanwhile.
 //! - What is decided depends only on what was seen, so a controller that dies anywhere, or runs
 //!   twice, ends in the same state.
+//! - An object goes in stages. What was created and may not have been seen is read before the first.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use serde_json::{Value, json};
 
 use super::kinds::{Kind, Role};
 use super::plan::{Context, Errors, Plan};
+use super::unsure::Unsure;
 use super::world::{Changed, News, Spot, World};
-use super::writes::{Action, Verb, deletion, ours, writes};
+use super::writes::{Action, Verb, next_stage, writes};
 use super::{control_plane, service};
 use crate::mirror::{Epoch, Key};
 
@@ -64,6 +66,7 @@ pub struct Engine {
     doomed: HashSet<String>,
     /// What could not be written for an object.
     errors: HashMap<Spot, Errors>,
+    unsure: Unsure,
 }
 
 impl Engine {
@@ -155,15 +158,20 @@ impl Engine {
         let (kind, key) = item;
         let Some(owner) = self.world.at(*kind, key) else {
             self.errors.remove(item);
+            self.unsure.forget(item);
             return Vec::new();
         };
         let finalizer = finalizer(*kind);
         let finalizers = object::finalizers(owner);
         if object::is_terminating(owner) {
-            return if finalizers.contains(&finalizer.as_str()) {
+            if !finalizers.contains(&finalizer.as_str()) {
+                return Vec::new();
+            }
+            let reads = self.unsure.reads(item);
+            return if reads.is_empty() {
                 take_away(&self.world, *kind, owner, &finalizer)
             } else {
-                Vec::new()
+                reads
             };
         }
         if !finalizers.contains(&finalizer.as_str()) {
@@ -173,7 +181,18 @@ impl Engine {
         let Some(plan) = self.plan(item, now) else { return Vec::new() };
         let errors = self.errors_of(item);
         let context = Context { world: &self.world, owner, kind: *kind, errors, now };
-        let actions = writes(&context, &plan);
+        let mut actions = writes(&context, &plan);
+        // What is wanted is created again, and known then. The rest has to be read before anything goes.
+        if actions.iter().any(|action| matches!(action.verb, Verb::Delete { .. })) {
+            let mut reads = self.unsure.reads(item);
+            reads.retain(|read| {
+                !actions.iter().any(|action| action.kind == read.kind && action.key == read.key)
+            });
+            if !reads.is_empty() {
+                actions.retain(|action| !matches!(action.verb, Verb::Delete { .. }));
+                actions.extend(reads);
+            }
+        }
         // What need not be written any more is no error any more, whoever has written it.
         if let Some(errors) = self.errors.get_mut(item) {
             let before = errors.len();
@@ -192,8 +211,7 @@ impl Engine {
     }
 
     fn revision(&self, action: &Action) -> u64 {
-        let live = self.world.at(action.kind, &action.key);
-        live.and_then(|live| object::resource_version(live).parse().ok()).unwrap_or(0)
+        self.world.at(action.kind, &action.key).map_or(0, |live| revision_of(live))
     }
 
     /// A write has ended.
@@ -207,10 +225,16 @@ impl Engine {
         }
         self.dirty.insert(item.clone());
         let spot = (action.kind, action.key.clone());
+        let is_read = matches!(action.verb, Verb::Read);
+        let said = match &answer {
+            Answer::Now(object) | Answer::Lost(Some(object)) => Some(revision_of(object)),
+            Answer::Lost(None) if is_read => Some(0),
+            Answer::Lost(None) | Answer::Gone | Answer::Failed(_) => None,
+        };
         match answer {
             Answer::Failed(why) => {
                 if matches!(action.verb, Verb::Create(_) | Verb::Update(_)) {
-                    self.errors.entry(item.clone()).or_default().insert(spot, why);
+                    self.errors.entry(item.clone()).or_default().insert(spot.clone(), why);
                 }
                 self.retry(item, now);
             }
@@ -218,7 +242,7 @@ impl Engine {
                 if let Some(errors) = self.errors.get_mut(item) {
                     errors.remove(&spot);
                 }
-                let revision: u64 = object::resource_version(&object).parse().unwrap_or(0);
+                let revision = revision_of(&object);
                 let changed = self.world.learn(action.kind, *epoch, object);
                 // A write that changes nothing, or that is not seen, is not repeated at once.
                 if revision == *known_at || self.revision(action) < revision {
@@ -233,7 +257,7 @@ impl Engine {
             Answer::Lost(Some(object)) => {
                 if let Some(changed) = self.world.learn(action.kind, *epoch, object) {
                     self.follow(&changed);
-                } else {
+                } else if !is_read || said > Some(self.revision(action)) {
                     self.retry(item, now); // the watch knows more, or will
                 }
             }
@@ -245,8 +269,16 @@ impl Engine {
                     self.doomed.insert(uid.clone());
                 }
             }
+            Answer::Lost(None) if is_read => {}
             // The watch will tell.
             Answer::Lost(None) => self.retry(item, now),
+        }
+        if is_read || matches!(action.verb, Verb::Create(_)) {
+            if said.is_some_and(|said| said <= self.revision(action)) {
+                self.unsure.settle(item, &spot);
+            } else {
+                self.unsure.doubt(item, spot);
+            }
         }
     }
 
@@ -305,8 +337,10 @@ impl Engine {
                     self.look_at_all(&key.namespace);
                 }
             }
-            // Somebody may have waited for the name.
-            _ if kind.role() == Role::Made && after.is_none() => self.look_at_all(&key.namespace),
+            // Somebody may have waited for the name, or have to say now who has it.
+            _ if kind.role() == Role::Made && before.is_none() != after.is_none() => {
+                self.look_at_all(&key.namespace);
+            }
             _ => {}
         }
         // Whoever waits for an address says who has it, wherever that one is.
@@ -335,6 +369,10 @@ impl Engine {
     }
 }
 
+fn revision_of(object: &Value) -> u64 {
+    object::resource_version(object).parse().unwrap_or(0)
+}
+
 /// The mark by which an object stays until everything made of it is gone, as upstream writes it.
 pub fn finalizer(kind: Kind) -> String {
     format!("openstack.org/{}", kind.name().to_ascii_lowercase())
@@ -342,12 +380,8 @@ pub fn finalizer(kind: Kind) -> String {
 
 /// Takes away what was made of an object, one stage after the other; then lets it go.
 fn take_away(world: &World, kind: Kind, owner: &Value, finalizer: &str) -> Vec<Action> {
-    let uid = object::uid(owner);
-    for stage in kind.makes() {
-        let mut left = ours(world, uid, stage).peekable();
-        if left.peek().is_some() {
-            return left.filter_map(|(kind, live)| deletion(kind, live)).collect();
-        }
+    if let Some(deletions) = next_stage(world, kind, object::uid(owner), |_, _| false) {
+        return deletions;
     }
     let others: Vec<&str> =
         object::finalizers(owner).into_iter().filter(|other| *other != finalizer).collect();

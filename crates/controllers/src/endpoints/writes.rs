@@ -16,7 +16,7 @@ use super::plan::{Context, Plan, Wanted};
 use super::world::{World, controller, owners};
 use crate::mirror::Key;
 
-/// One write.
+/// One write, or one look at what was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Of what kind.
@@ -43,6 +43,8 @@ pub enum Verb {
         /// Its uid.
         uid: String,
     },
+    /// No write: it may be there, and was not seen.
+    Read,
 }
 
 /// Whether an object belongs to the one with this uid. A Route of a service belongs to the control
@@ -75,19 +77,32 @@ pub fn writes(context: &Context<'_>, plan: &Plan) -> Vec<Action> {
         };
         actions.extend(verb.map(|verb| Action { kind: wanted.kind, key, verb }));
     }
-    for stage in context.kind.makes() {
-        for (kind, live) in ours(context.world, context.uid(), stage) {
-            if !names.contains(&(kind, object::name(live))) {
-                actions.extend(deletion(kind, live));
-            }
-        }
-    }
+    let is_wanted = |kind: Kind, live: &Value| names.contains(&(kind, object::name(live)));
+    actions.extend(
+        next_stage(context.world, context.kind, context.uid(), is_wanted).into_iter().flatten(),
+    );
     actions.extend(status(context, &plan.status));
     actions
 }
 
+/// Takes away what is not wanted of an object's own, one stage after the other: what comes later stays
+/// until the earlier is gone. `None` when nothing is left.
+pub fn next_stage(
+    world: &World,
+    kind: Kind,
+    uid: &str,
+    is_wanted: impl Fn(Kind, &Value) -> bool,
+) -> Option<Vec<Action>> {
+    kind.makes().iter().find_map(|stage| {
+        let mut left =
+            ours(world, uid, stage).filter(|(kind, live)| !is_wanted(*kind, live)).peekable();
+        left.peek()?;
+        Some(left.filter_map(|(kind, live)| deletion(kind, live)).collect())
+    })
+}
+
 /// What belongs to an object, of some kinds.
-pub fn ours<'w>(
+fn ours<'w>(
     world: &'w World,
     uid: &'w str,
     kinds: &'w [Kind],
@@ -97,7 +112,7 @@ pub fn ours<'w>(
 }
 
 /// The deletion of an object, if it has not begun.
-pub fn deletion(kind: Kind, live: &Value) -> Option<Action> {
+fn deletion(kind: Kind, live: &Value) -> Option<Action> {
     if object::is_terminating(live) {
         return None;
     }

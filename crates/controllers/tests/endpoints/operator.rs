@@ -64,8 +64,11 @@ impl Operator {
         heard
     }
 
-    pub fn decide(&mut self, now: Timestamp, room: usize) {
-        self.tasks.extend(self.engine.act(now, room));
+    /// Decides what to write next; returns that.
+    pub fn decide(&mut self, now: Timestamp, room: usize) -> Vec<Task> {
+        let decided = self.engine.act(now, room);
+        self.tasks.extend(decided.iter().cloned());
+        decided
     }
 
     pub fn is_busy(&self) -> bool {
@@ -94,28 +97,22 @@ impl Operator {
         }
         let spot = (task.action.kind, task.action.key.clone());
         let done = match &task.action.verb {
-            Verb::Create(object) => server.create(spot.0, object.clone(), MANAGER),
-            Verb::Update(object) => server.update(spot.0, object, MANAGER),
-            Verb::Patch(patch) => server.patch(&spot, patch, false, MANAGER),
-            Verb::Status(patch) => server.patch(&spot, patch, true, MANAGER),
+            Verb::Create(object) => server.create(spot.0, object.clone(), MANAGER).map(Answer::Now),
+            Verb::Update(object) => server.update(spot.0, object, MANAGER).map(Answer::Now),
+            Verb::Patch(patch) => server.patch(&spot, patch, false, MANAGER).map(Answer::Now),
+            Verb::Status(patch) => server.patch(&spot, patch, true, MANAGER).map(Answer::Now),
             Verb::Delete { uid } => {
-                let answer = match server.delete(&spot, Some(uid)) {
-                    Ok(()) => {
-                        server.deletions.push(spot.clone());
-                        Answer::Gone
-                    }
-                    Err(_) => Answer::Lost(server.objects.get(&spot).cloned()),
-                };
-                return self.engine.ended(&task, answer, now);
+                let done = server.delete(&spot, Some(uid));
+                if done.is_ok() {
+                    server.deletions.push(spot.clone());
+                }
+                done.map(|()| Answer::Gone)
             }
+            Verb::Read => Ok(Answer::Lost(server.objects.get(&spot).cloned())),
         };
         let answer = match done {
-            // A create whose answer is lost is not read back: while a control plane goes, Keystone may
-            // then go before a service that nobody knows of yet.
-            _ if faults && !matches!(task.action.verb, Verb::Create(_)) && chance.one_in(40) => {
-                Answer::Failed("no answer".to_owned())
-            }
-            Ok(object) => Answer::Now(object),
+            _ if faults && chance.one_in(40) => Answer::Failed("no answer".to_owned()),
+            Ok(answer) => answer,
             Err(Refused::Conflict | Refused::Missing) => {
                 Answer::Lost(server.objects.get(&spot).cloned())
             }

@@ -590,3 +590,42 @@ fn it_goes_in_order_and_takes_nothing_else() {
     assert!(last(Kind::OVNDBCluster) < first(Kind::RabbitMq));
     assert!(last(Kind::RabbitMq) < first(Kind::DNSMasq));
 }
+
+#[test]
+fn sections_that_are_switched_off_go_in_the_same_order() {
+    let mut scene = Scene::new();
+    networks(&mut scene);
+    let mut plane = read(&file("examples/plan/controlplane.yaml")).remove(0);
+    scene.apply(plane.clone()).settle(true);
+    assert_eq!(scene.server.deletions, []);
+    let sections = plane["spec"].as_object_mut().unwrap().iter_mut();
+    for (_, section) in sections.filter(|(name, _)| !["rabbitmq", "dns"].contains(&name.as_str())) {
+        if section["template"].is_object() || section["templates"].is_object() {
+            section["enabled"] = false.into();
+        }
+    }
+    scene.apply(plane).settle(true);
+    let order: Vec<Kind> = scene.server.deletions.iter().map(|(kind, _)| *kind).collect();
+    let first = |kind| order.iter().position(|other| *other == kind).unwrap();
+    let last = |kind| order.iter().rposition(|other| *other == kind).unwrap();
+    assert!(last(Kind::Nova) < first(Kind::KeystoneAPI));
+    assert!(first(Kind::KeystoneAPI) < first(Kind::OVNController));
+    assert!(last(Kind::OVNController) < first(Kind::OVNDBCluster));
+    assert!(!order.contains(&Kind::RabbitMq) && !order.contains(&Kind::DNSMasq));
+    assert_eq!(scene.names(Kind::KeystoneAPI), [""; 0]);
+    assert_eq!(scene.names(Kind::DNSMasq).len(), 1);
+}
+
+#[test]
+fn it_goes_as_fast_as_its_parts() {
+    let mut scene = Scene::new();
+    networks(&mut scene);
+    scene.apply(read(&file("examples/plan/controlplane.yaml")).remove(0)).settle(true);
+    scene.delete(Kind::OpenStackControlPlane, "openstack");
+    let rounds = scene.settle_at_once();
+    assert_eq!(scene.names(Kind::OpenStackControlPlane), [""; 0]);
+    // Every stage of the control plane takes as long as the stages of its services, and no longer.
+    let stages = |kind: Kind| kind.makes().len();
+    let most = stages(Kind::OpenStackControlPlane) * (stages(Kind::Nova) + 3);
+    assert!(rounds <= most, "{rounds} rounds, at most {most} are needed");
+}

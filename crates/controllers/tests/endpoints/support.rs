@@ -62,13 +62,24 @@ impl Scene {
 
     /// Lets everybody work until nothing changes any more. `others`: beside the controller.
     pub fn settle(&mut self, others: bool) -> &mut Self {
+        self.rounds(others, SignedDuration::from_secs(60));
+        self
+    }
+
+    /// As [`settle`](Self::settle), while time stands still: whoever waits for a clock waits for ever.
+    /// Returns how often everybody had to be asked.
+    pub fn settle_at_once(&mut self) -> usize {
+        self.rounds(true, SignedDuration::ZERO)
+    }
+
+    fn rounds(&mut self, others: bool, step: SignedDuration) -> usize {
         for round in 0.. {
             assert!(round < 500, "it never gets quiet");
             let before = self.server.revision;
             for kind in Kind::ALL {
                 self.operator.hear(&self.server, *kind, usize::MAX);
             }
-            self.now = self.now.checked_add(SignedDuration::from_secs(60)).unwrap();
+            self.now = self.now.checked_add(step).unwrap();
             self.operator.decide(self.now, usize::MAX);
             while self.operator.is_busy() {
                 self.operator.write(&mut self.server, &mut self.chance, self.now, false);
@@ -79,10 +90,10 @@ impl Scene {
                 self.server.collect();
             }
             if self.server.revision == before && self.operator.engine.is_idle() {
-                break;
+                return round;
             }
         }
-        self
+        unreachable!("rounds do not end by themselves")
     }
 
     /// Only the controller works.
