@@ -19,6 +19,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let config = crate::vips::config(view.facts, view.sources);
     let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
     let mut unknown: BTreeMap<(usize, &str), Vec<Asking<'_>>> = BTreeMap::new();
+    let mut others: BTreeMap<(usize, String), Vec<Asking<'_>>> = BTreeMap::new();
     for exposure in &view.facts.exposures {
         if !exposure.load_balancer {
             found.push(not_balanced(exposure));
@@ -30,7 +31,9 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
             unknown.entry(key).or_default().push((exposure, missing));
         }
         found.extend(fits_together(view, exposure));
-        found.extend(not_for(view, exposure, config.as_ref()));
+        if let Some((pool, wanted)) = not_for(view, exposure, config.as_ref()) {
+            others.entry((exposure.source, pool)).or_default().push((exposure, wanted));
+        }
         for text in &exposure.wish.addresses {
             let Ok(address) = text.value.parse() else {
                 found.push(unreadable(exposure, text));
@@ -46,13 +49,16 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     for ((_, pool), asking) in unknown {
         found.push(no_pool(pool, &asking, &pools));
     }
+    for ((_, pool), asking) in others {
+        found.extend(left_out(view, &pool, &asking));
+    }
     for (address, holders) in holders {
         shared(view, address, &holders, found);
     }
     advertised(view, &pools, found);
 }
 
-/// A service, and where it names a pool.
+/// A service, and where it names a pool or an address of it.
 type Asking<'v> = (&'v Exposure<'v>, &'v At<&'v str>);
 
 struct Holder<'v> {
@@ -281,32 +287,62 @@ fn fits_together(view: &View<'_, '_>, exposure: &Exposure<'_>) -> Option<Finding
     Some(finding.help("ask for one address, or for one of each family from one pool"))
 }
 
-/// A pool that is meant for others.
-fn not_for(
+/// The pool a service asks for, by name or by an address of it, when that is meant for others.
+fn not_for<'v>(
     view: &View<'_, '_>,
-    exposure: &Exposure<'_>,
+    exposure: &'v Exposure<'v>,
     config: Option<&landbridge_vips::Config>,
-) -> Option<Finding> {
-    let (config, wanted) = (config?, exposure.wish.pool.as_ref()?);
-    let pool = config.pool(wanted.value)?;
-    let value = view.sources.list[exposure.source].value;
-    // Labels of Services that an operator makes are not known; namespaces are, when they are written.
+) -> Option<(String, &'v At<&'v str>)> {
+    let (config, wish) = (config?, &exposure.wish);
+    let (pool, wanted) = match &wish.pool {
+        Some(named) => (config.pool(named.value)?, named),
+        None => {
+            let addresses: Result<Vec<IpAddr>, _> =
+                wish.addresses.iter().map(|text| text.value.parse()).collect();
+            (config.holding(&addresses.ok()?)?, wish.addresses.first()?)
+        }
+    };
     let allocation = pool.allocation.as_ref()?;
+    let value = view.sources.list[exposure.source].value;
+    // Labels of Services that an operator makes are not known, nor those of a namespace that is not
+    // written down.
+    let is_known = allocation.namespace_selectors.is_empty()
+        || view.options.complete
+        || view.sources.list.iter().any(|source| {
+            source.object.kind == "Namespace" && source.object.name == exposure.namespace
+        });
     if exposure.namespace.is_empty()
+        || !is_known
         || (value["kind"] != "Service" && !allocation.service_selectors.is_empty())
-        || config.is_for(wanted.value, &crate::vips::asked(exposure, value))
+        || config.is_for(&pool.name, &crate::vips::asked(exposure, value))
     {
         return None;
     }
-    let message = format!(
-        "service {}/{} asks for pool {}, whose serviceAllocation leaves it out",
-        exposure.namespace, exposure.service, wanted.value
-    );
-    let source = view.facts.pools.iter().find(|pool| pool.name == wanted.value)?.source;
+    Some((pool.name.to_string(), wanted))
+}
+
+/// Services that ask for a pool that is meant for others; those of one object are told once.
+fn left_out(view: &View<'_, '_>, pool: &str, asking: &[Asking<'_>]) -> Option<Finding> {
+    let (first, _) = asking.first()?;
+    let name = format!("{}/{}", first.namespace, first.service);
+    let message = match asking.len() {
+        1 => format!(
+            "service {name} asks for an address of pool {pool}, whose serviceAllocation leaves it out"
+        ),
+        more => format!(
+            "service {name} and {} more ask for addresses of pool {pool}, whose serviceAllocation leaves them out",
+            more - 1
+        ),
+    };
+    let mut finding = Finding::new(&codes::NOT_FOR_SERVICE, message);
+    for (exposure, wanted) in asking.iter().take(MOST_PLACES) {
+        let role = format!("asked for here, for {}", exposure.service);
+        finding = finding.at(&Mark::new(exposure.source, &wanted.place), role);
+    }
+    let source = view.facts.pools.iter().find(|known| known.name == pool)?.source;
     let place = landbridge_api::foreign::Place::new("spec.serviceAllocation");
     Some(
-        Finding::new(&codes::NOT_FOR_SERVICE, message)
-            .at(&Mark::new(exposure.source, &wanted.place), "asked for here")
+        finding
             .at(&Mark::new(source, &place), "the pool is for these")
             .help("add the namespace or the label to the pool, or ask for another pool"),
     )

@@ -241,6 +241,89 @@ fn services_share_an_address_by_key_and_port() {
 }
 
 #[test]
+fn addresses_of_one_service_are_one_of_each_family_from_one_pool() {
+    let pools =
+        [pool("p", &["10.0.0.0/24", "fd00::/64"]), pool("q", &["10.0.1.0/24", "fd00:0:0:1::/64"])];
+    let asking = |addresses: &str| {
+        let web =
+            service("x", "web", json!({"metallb.io/loadBalancerIPs": addresses}), &[("TCP", 80)]);
+        let mut objects = pools.to_vec();
+        objects.push(web);
+        lines(&objects)
+    };
+    for fits in ["10.0.0.9", "fd00::9", "10.0.0.9,fd00::9", "fd00::9,10.0.0.9"] {
+        assert!(asking(fits).is_empty(), "{fits}: {:?}", asking(fits));
+    }
+    for odd in [
+        "10.0.0.8,10.0.0.9",
+        "fd00::8,fd00::9",
+        "10.0.0.9,fd00::9,fd00::8",
+        "10.0.0.9,fd00:0:0:1::9",
+    ] {
+        assert_eq!(asking(odd), ["LB311 Service/web"], "{odd}");
+    }
+    // What cannot be read, or is in no pool, is told as that and not twice.
+    assert_eq!(asking("10.0.0.9,nonsense").len(), 1);
+    assert_eq!(asking("10.0.0.9,fd00:9::9"), ["LB303 Service/web"]);
+}
+
+#[test]
+fn pools_for_some_are_not_for_others() {
+    let pool_for = |allocation: Value| {
+        let mut pool = pool("p", &["10.0.0.0/24"]);
+        pool["spec"]["serviceAllocation"] = allocation;
+        pool
+    };
+    let by_name = json!({"metallb.io/address-pool": "p"});
+    let by_address = json!({"metallb.io/loadBalancerIPs": "10.0.0.9"});
+    let left_out = ["LB312 Service/web IPAddressPool/p"];
+    for wish in [&by_name, &by_address] {
+        let web = service("x", "web", wish.clone(), &[("TCP", 80)]);
+        let told = |allocation: Value| lines(&[pool_for(allocation), web.clone()]);
+        assert!(told(json!({"namespaces": ["x", "y"]})).is_empty());
+        assert_eq!(told(json!({"namespaces": ["y"]})), left_out);
+        let app = json!([{"matchLabels": {"app": "web"}}]);
+        assert_eq!(told(json!({"serviceSelectors": app})), left_out);
+        let mut labelled = web.clone();
+        labelled["metadata"]["labels"] = json!({"app": "web"});
+        assert!(lines(&[pool_for(json!({"serviceSelectors": app})), labelled]).is_empty());
+        // Which labels a namespace has is known when it is among the sources.
+        let mixed = pool_for(json!({
+            "namespaces": ["y"],
+            "namespaceSelectors": [{"matchLabels": {"team": "web"}}],
+        }));
+        assert!(lines(&[mixed.clone(), web.clone()]).is_empty());
+        let space = |labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x", "labels": labels}});
+        let with = |labels: Value| lines(&[mixed.clone(), web.clone(), space(labels)]);
+        assert!(with(json!({"team": "web"})).is_empty());
+        assert_eq!(with(json!({"team": "db"})), left_out);
+    }
+    let neither = service("x", "web", json!({}), &[("TCP", 80)]);
+    assert!(lines(&[pool_for(json!({"namespaces": ["y"]})), neither]).is_empty());
+}
+
+#[test]
+fn services_on_one_address_send_their_traffic_to_the_same_pods() {
+    let asking = |name: &str, port: u16, policy: &str, app: &str| {
+        let wish =
+            json!({"metallb.io/loadBalancerIPs": "10.0.0.9", "metallb.io/allow-shared-ip": "k"});
+        let mut service = service("x", name, wish, &[("TCP", port)]);
+        service["spec"]["externalTrafficPolicy"] = policy.into();
+        service["spec"]["selector"] = json!({"app": app});
+        service
+    };
+    let pair = |a: (&str, &str), b: (&str, &str)| {
+        lines(&[asking("a", 80, a.0, a.1), asking("b", 81, b.0, b.1)])
+    };
+    let told = ["LB313 Service/b Service/a"];
+    assert!(pair(("Cluster", "one"), ("Cluster", "two")).is_empty());
+    assert!(pair(("Local", "one"), ("Local", "one")).is_empty());
+    assert_eq!(pair(("Local", "one"), ("Local", "two")), told);
+    assert_eq!(pair(("Local", "one"), ("Cluster", "one")), told);
+    assert_eq!(pair(("Cluster", "one"), ("Local", "one")), told);
+}
+
+#[test]
 fn virtual_addresses_keep_out_of_ranges_of_others() {
     let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let at = |address: &str| {
