@@ -10,7 +10,7 @@ by_agents() {
 }
 t "relay: the agents forward, the kernel has no rules" by_agents
 
-# shellcheck source=../cases/65-services.sh
+# shellcheck source=tests/lab/cases/65-services.sh
 source "$HERE/cases/65-services.sh"
-# shellcheck source=../cases/67-ingress.sh
+# shellcheck source=tests/lab/cases/67-ingress.sh
 source "$HERE/cases/67-ingress.sh"
