@@ -136,7 +136,7 @@ fn serve(pod: &Namespace, name: &str) {
                 let ip = peer.ip().to_canonical();
                 let _ = stream.write_all(format!("{called} {ip}\n").as_bytes());
                 // What is said after that comes back.
-                let mut buffer = [0; 1024];
+                let mut buffer = vec![0; 64 * 1024];
                 while let Ok(count) = stream.read(&mut buffer) {
                     if count == 0 || stream.write_all(&buffer[..count]).is_err() {
                         return;
