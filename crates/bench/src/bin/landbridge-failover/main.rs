@@ -1,9 +1,9 @@
 //! `landbridge-failover`: how long a virtual address does not answer when its node fails.
 //!
-//! A lab of its own; a prober on a compute node asks for the address every 10 ms; the node that
-//! announces it is killed, frozen, cut off, partitioned or restarted, round by round. Measured is
-//! the time from the fault to the twentieth good answer in a row. It is wrong when that takes a
-//! second, or when two seconds after healing two nodes answer.
+//! A lab of its own; a prober on a compute node asks the pods behind the address every 10 ms; the node that
+//! announces it, and has some of these pods, is killed, frozen, cut off, partitioned or restarted, round by
+//! round. Measured is the time from the fault to the twentieth good answer in a row. It is wrong when that
+//! takes a second, or when two seconds after healing two nodes answer for the address.
 
 mod faults;
 mod objects;
@@ -46,7 +46,7 @@ struct RunArguments {
     #[arg(long, value_enum, value_delimiter = ',')]
     faults: Vec<Fault>,
     /// What counts as an answer
-    #[arg(long, value_enum, default_value_t = Kind::Arp)]
+    #[arg(long, value_enum, default_value_t = Kind::Http)]
     kind: Kind,
     /// A lab that runs already, by its state directory, instead of one of its own
     #[arg(long, value_name = "DIR")]
@@ -61,8 +61,8 @@ struct RunArguments {
 enum Kind {
     /// A reply to an ARP request
     Arp,
-    /// A TCP connection to the address and port 80
-    Tcp,
+    /// The answer of a pod to a request to the address
+    Http,
 }
 
 #[derive(clap::Args)]

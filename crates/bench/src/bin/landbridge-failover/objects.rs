@@ -1,5 +1,5 @@
-//! The addresses that are announced: a pool, an advertisement, and Services that have their
-//! addresses and an endpoint.
+//! The addresses that are announced: a pool, an advertisement, Services, and pods on all nodes
+//! behind them.
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 /// Where they are announced: the trunk of the lab's nodes, untagged.
 pub const INTERFACE: &str = "enp6s0";
+/// Whom the prober asks as: pods answer to an address.
+pub const CLIENT: &str = "172.27.255.100/16";
 const SYSTEM: &str = "metallb-system";
 const NAMESPACE: &str = "failover";
 
@@ -18,7 +20,7 @@ pub fn address(number: u16) -> std::net::Ipv4Addr {
     std::net::Ipv4Addr::new(172, 27, high, low)
 }
 
-async fn apply(client: &Client, plural: &str, body: Value, status: bool) -> Result<()> {
+async fn apply(client: &Client, plural: &str, body: Value) -> Result<()> {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
     let (group, version) = version.split_once('/').unwrap_or(("", &version));
@@ -30,13 +32,8 @@ async fn apply(client: &Client, plural: &str, body: Value, status: bool) -> Resu
     };
     let name = body["metadata"]["name"].as_str().context("no name")?.to_owned();
     let params = PatchParams::apply("landbridge-failover").force();
-    let patch = Patch::Apply(&body);
-    if status {
-        objects.patch_status(&name, &params, &patch).await
-    } else {
-        objects.patch(&name, &params, &patch).await
-    }
-    .with_context(|| format!("cannot apply {} {name}", kind.kind))?;
+    let applied = objects.patch(&name, &params, &Patch::Apply(&body)).await;
+    applied.with_context(|| format!("cannot apply {} {name}", kind.kind))?;
     Ok(())
 }
 
@@ -45,57 +42,63 @@ pub async fn make(client: &Client, count: u16) -> Result<()> {
     for namespace in [SYSTEM, NAMESPACE] {
         let body =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        apply(client, "namespaces", body, false).await?;
+        apply(client, "namespaces", body).await?;
     }
     let pool = json!({
         "apiVersion": "metallb.io/v1beta1", "kind": "IPAddressPool",
         "metadata": {"name": "failover", "namespace": SYSTEM},
         "spec": {"addresses": ["172.27.0.0/16"], "autoAssign": false},
     });
-    apply(client, "ipaddresspools", pool, false).await?;
+    apply(client, "ipaddresspools", pool).await?;
     let advertisement = json!({
         "apiVersion": "metallb.io/v1beta1", "kind": "L2Advertisement",
         "metadata": {"name": "failover", "namespace": SYSTEM},
         "spec": {"ipAddressPools": ["failover"], "interfaces": [INTERFACE]},
     });
-    apply(client, "l2advertisements", advertisement, false).await?;
+    apply(client, "l2advertisements", advertisement).await?;
+    pods(client).await?;
     for number in 1..=count {
         service(client, number).await?;
     }
     Ok(())
 }
 
-async fn service(client: &Client, number: u16) -> Result<()> {
-    let (name, ip) = (format!("vip-{number}"), address(number).to_string());
-    let head = |spec: Value| {
-        json!({
-            "apiVersion": "v1", "kind": "Service",
-            "metadata": {
-                "name": name, "namespace": NAMESPACE,
-                "annotations": {"metallb.io/loadBalancerIPs": ip},
-            },
-            "spec": spec,
-        })
-    };
-    let ports = json!([{"port": 80, "protocol": "TCP"}]);
-    let spec = json!({"type": "LoadBalancer", "ports": ports});
-    apply(client, "services", head(spec), false).await?;
-    // Where a controller gives addresses it gives this one, too, and this says nothing new.
-    let mut status = head(Value::Null);
-    status["status"] = json!({"loadBalancer": {"ingress": [{"ip": ip}]}});
-    if let Some(body) = status.as_object_mut() {
-        body.remove("spec");
-    }
-    apply(client, "services", status, true).await?;
-    let slice = json!({
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-        "metadata": {
-            "name": name, "namespace": NAMESPACE,
-            "labels": {"kubernetes.io/service-name": name},
-        },
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": ["198.51.100.1"], "conditions": {"ready": true}}],
-        "ports": [{"port": 80, "protocol": "TCP"}],
+/// Pods on every node, two each: who fails takes some of them along.
+async fn pods(client: &Client) -> Result<()> {
+    let labels = json!({"app": "web"});
+    let spread = json!([{
+        "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }]);
+    let container = json!({
+        "name": "web", "image": "web",
+        "ports": [{"name": "http", "containerPort": 8080}],
     });
-    apply(client, "endpointslices", slice, false).await
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": NAMESPACE},
+        "spec": {
+            "replicas": 6, "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], "topologySpreadConstraints": spread},
+            },
+        },
+    });
+    apply(client, "deployments", deployment).await
+}
+
+async fn service(client: &Client, number: u16) -> Result<()> {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": format!("vip-{number}"), "namespace": NAMESPACE,
+            "annotations": {"metallb.io/loadBalancerIPs": address(number).to_string()},
+        },
+        "spec": {
+            "type": "LoadBalancer", "selector": {"app": "web"},
+            "ports": [{"port": 80, "targetPort": "http", "protocol": "TCP"}],
+        },
+    });
+    apply(client, "services", service).await
 }

@@ -6,12 +6,13 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use futures::StreamExt as _;
 use landbridge_l2::packet::Mac;
 use landbridge_l2::packet::arp::{Arp, Operation};
 use landbridge_linux::packet::Frames;
 use landbridge_linux::{Handle, IfName, PacketSocket};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::{Kind, ProbeArguments};
 
@@ -23,6 +24,8 @@ pub fn clock() -> u64 {
 
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// No answer is longer.
+const ANSWER_MAX: u64 = 64 << 10;
 /// So many probes are told apart, by the address they ask from: more than are under way.
 const SLOTS: u64 = 32;
 
@@ -37,7 +40,7 @@ struct Pending {
 pub async fn run(arguments: &ProbeArguments) -> Result<()> {
     match arguments.kind {
         Kind::Arp => arp(arguments).await,
-        Kind::Tcp => tcp(arguments).await,
+        Kind::Http => http(arguments).await,
     }
 }
 
@@ -104,7 +107,8 @@ async fn arp(arguments: &ProbeArguments) -> Result<()> {
     }
 }
 
-async fn tcp(arguments: &ProbeArguments) -> Result<()> {
+/// Who answers a request: a pod, through the address and the node that has it.
+async fn http(arguments: &ProbeArguments) -> Result<()> {
     let address = SocketAddr::from((arguments.address, 80));
     let mut tick = tokio::time::interval(Duration::from_millis(arguments.every.max(1)));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -113,10 +117,8 @@ async fn tcp(arguments: &ProbeArguments) -> Result<()> {
         tokio::select! {
             _ = tick.tick() => under_way.push_back(async move {
                 let sent = clock();
-                let connect = tokio::net::TcpStream::connect(address);
-                let connected = tokio::time::timeout(PATIENCE, connect).await;
-                let good = matches!(connected, Ok(Ok(_)));
-                (sent, good.then(|| "connected".to_owned()).into_iter().collect())
+                let answer = tokio::time::timeout(PATIENCE, ask(address)).await;
+                (sent, answer.ok().and_then(Result::ok).into_iter().collect())
             }),
             Some((sent, answers)) = under_way.next() => {
                 if !tell(sent, &answers) {
@@ -125,4 +127,16 @@ async fn tcp(arguments: &ProbeArguments) -> Result<()> {
             }
         }
     }
+}
+
+/// The pod that answers, as it names itself in the first line.
+async fn ask(address: SocketAddr) -> Result<String> {
+    let mut stream = tokio::net::TcpStream::connect(address).await?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: vip\r\nConnection: close\r\n\r\n").await?;
+    let mut text = String::new();
+    stream.take(ANSWER_MAX).read_to_string(&mut text).await?;
+    let (head, body) = text.split_once("\r\n\r\n").context("half an answer")?;
+    ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let words = body.split_whitespace().nth(1).context("the pod does not name itself")?;
+    Ok(words.to_owned())
 }

@@ -49,7 +49,7 @@ impl Prober {
         let mut process = lab
             .exec_command(CLIENT, &own)
             .args(["probe", "--interface", INTERFACE, "--address", &address.to_string()])
-            .args(["--kind", if kind == Kind::Arp { "arp" } else { "tcp" }])
+            .args(["--kind", if kind == Kind::Arp { "arp" } else { "http" }])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -112,6 +112,17 @@ impl Prober {
             }
         }
         bail!("no {GOOD} good answers within {PATIENCE:?}")
+    }
+
+    /// Waits until nothing has been unanswered for a while.
+    fn answered(&self) -> Result<()> {
+        let wanted = usize::try_from(STEADY.as_millis() / 10)? / 2;
+        let (mut good, deadline) = (0, Instant::now() + PATIENCE);
+        while good < wanted {
+            ensure!(Instant::now() < deadline, "no steady answers within {PATIENCE:?}");
+            good = if self.next()?.by.is_empty() { 0 } else { good + 1 };
+        }
+        Ok(())
     }
 
     /// Forgets what was answered before now.
@@ -181,11 +192,15 @@ async fn play(arguments: &RunArguments, lab: &Lab) -> Result<bool> {
         macs.insert(lab.mac(node, INTERFACE)?, node);
     }
     let finder = Prober::start(lab, Kind::Arp, objects::address(1))?;
-    // Connections do not tell whose they are.
-    let connects = (arguments.kind == Kind::Tcp)
-        .then(|| Prober::start(lab, Kind::Tcp, objects::address(1)))
+    // What pods answer does not tell by which node.
+    let asks = (arguments.kind == Kind::Http)
+        .then(|| {
+            let route = ["ip", "address", "replace", objects::CLIENT, "dev", INTERFACE];
+            lab.exec(CLIENT, &route)?;
+            Prober::start(lab, Kind::Http, objects::address(1))
+        })
         .transpose()?;
-    let prober = connects.as_ref().unwrap_or(&finder);
+    let prober = asks.as_ref().unwrap_or(&finder);
     let (mut passed, mut failed) = (0, 0);
     for fault in faults {
         let mut times = Vec::new();
@@ -226,8 +241,9 @@ fn one_round(
     fault: Fault,
 ) -> Result<Duration> {
     finder.drain();
-    prober.drain();
     let announcer = finder.steady()?;
+    prober.drain();
+    prober.answered()?;
     let node = macs.get(&announcer).with_context(|| format!("{announcer} is no node's"))?;
     let at = lab.hurt(fault, node)?;
     let took = prober.recovered(at);
