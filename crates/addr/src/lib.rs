@@ -27,6 +27,6 @@ pub mod skip;
 
 pub use self::collision::{collisions, overlaps};
 pub use self::index::RangeIndex;
-pub use self::pool::Pool;
+pub use self::pool::{Pool, Position};
 pub use self::set::RangeSet;
 pub use self::skip::Skip;

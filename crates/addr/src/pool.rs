@@ -65,6 +65,13 @@ pub struct Pool {
     left: Count,
 }
 
+/// Where an address stands in the order in which a pool hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    rank: Rank,
+    number: u128,
+}
+
 /// An address the pool can hand out.
 #[derive(Clone, Copy)]
 struct Spot {
@@ -158,6 +165,29 @@ impl Pool {
         true
     }
 
+    /// Where the address stands in the order in which the pool hands out: positions compare as
+    /// addresses come out. `None` when the pool does not hand it out.
+    ///
+    /// ```
+    /// use landbridge_addr::net::Range;
+    /// use landbridge_addr::{Pool, RangeSet, Skip};
+    ///
+    /// let ranges = [Range::parse("10.0.0.8/30")?, Range::parse("10.0.0.1")?];
+    /// let pool = Pool::new(&ranges, RangeSet::new(), Skip::Nothing);
+    /// let at = |text: &str| pool.position(text.parse().unwrap());
+    /// assert!(at("10.0.0.8") < at("10.0.0.9") && at("10.0.0.9") < at("10.0.0.1"));
+    /// assert_eq!(at("10.0.0.2"), None);
+    /// # Ok::<(), landbridge_addr::net::NotARange>(())
+    /// ```
+    pub fn position(&self, address: IpAddr) -> Option<Position> {
+        self.spot(address).map(|spot| Position { rank: spot.rank, number: spot.number })
+    }
+
+    /// The address at a position.
+    pub fn address(&self, at: Position) -> Option<IpAddr> {
+        Some(known(*self.families.get(at.rank)?, at.number))
+    }
+
     /// Whether the address is one the pool hands out, now or when it comes back.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.spot(address).is_some()
@@ -205,8 +235,11 @@ impl Pool {
 
     /// The next number in a direction that is not skipped.
     fn neighbour(&self, spot: Spot, go: fn(u128, u128) -> Option<u128>) -> Option<u128> {
-        let next = go(spot.number, 1)?;
-        if self.skip.skips_number(spot.family, next) { go(next, 1) } else { Some(next) }
+        let mut next = go(spot.number, 1)?;
+        while self.skip.skips_number(spot.family, next) {
+            next = go(next, 1)?;
+        }
+        Some(next)
     }
 
     /// Keeps what is left of a free interval, without skipped ends.

@@ -3,6 +3,8 @@
 //! Upstream's allocator passes by every address that looks like the first of a network: an IPv4
 //! address that ends in `.0`, an IPv6 address whose last 16 bits are 0, wherever the subnet really
 //! begins. A /64 has 2^48 of those, so they are never listed: they are the multiples of a number.
+//! MetalLB can be told to pass by what old equipment takes for the ends of a network: IPv4 addresses
+//! that end in `.0` or `.255`.
 
 use std::net::IpAddr;
 
@@ -17,9 +19,14 @@ pub enum Skip {
     /// IPv4 addresses whose last octet is 0 and IPv6 addresses whose last 16 bits are 0.
     #[default]
     Upstream,
+    /// IPv4 addresses whose last octet is 0 or 255.
+    Buggy,
     /// None are skipped.
     Nothing,
 }
+
+/// How many addresses share all but the last octet.
+const OCTET: u128 = 1 << 8;
 
 impl Skip {
     /// Whether the address is never handed out.
@@ -28,16 +35,17 @@ impl Skip {
     }
 
     pub(crate) fn skips_number(self, family: Family, number: u128) -> bool {
-        self.step(family).is_some_and(|step| number.is_multiple_of(step))
+        let first = self.step(family).is_some_and(|step| number.is_multiple_of(step));
+        first || (self.skips_last(family) && number % OCTET == OCTET - 1)
     }
 
-    /// The interval without skipped numbers at its ends; `None` when nothing is left. No two
-    /// neighbours are skipped, so there is at most one at each end.
+    /// The interval without skipped numbers at its ends; `None` when nothing is left. At most two
+    /// neighbours are skipped.
     pub(crate) fn trim(self, family: Family, (mut first, mut last): Interval) -> Option<Interval> {
-        if self.skips_number(family, first) {
+        while first <= last && self.skips_number(family, first) {
             first = first.checked_add(1)?;
         }
-        if self.skips_number(family, last) {
+        while first <= last && self.skips_number(family, last) {
             last = last.checked_sub(1)?;
         }
         (first <= last).then_some((first, last))
@@ -50,7 +58,16 @@ impl Skip {
             // Multiples up to the last one, without those before the first one.
             count -= Count::from(last / step + 1 - first.div_ceil(step));
         }
+        if self.skips_last(family) {
+            // An address ends in 255 when the next one ends in 0.
+            count -= Count::from((last + 1) / OCTET - first / OCTET);
+        }
         count
+    }
+
+    /// Whether the numbers before the multiples are skipped, too.
+    fn skips_last(self, family: Family) -> bool {
+        self == Self::Buggy && family == Family::V4
     }
 
     /// Skipped are the multiples of this number, which is larger than one.
@@ -58,7 +75,8 @@ impl Skip {
         match (self, family) {
             (Self::Upstream, Family::V4) => Some(1 << 8),
             (Self::Upstream, Family::V6) => Some(1 << 16),
-            (Self::Nothing, _) => None,
+            (Self::Buggy, Family::V4) => Some(OCTET),
+            (Self::Buggy, Family::V6) | (Self::Nothing, _) => None,
         }
     }
 }
@@ -110,6 +128,30 @@ mod tests {
                 Skip::Nothing.count(range.family(), range.numbers()).saturated(),
                 range.len()
             );
+        }
+    }
+
+    #[test]
+    fn both_ends_of_what_old_equipment_takes_for_a_network_are_skipped() {
+        let skip = Skip::Buggy;
+        let cases = [
+            ("10.0.0.0", 0, None),
+            ("10.0.0.255", 0, None),
+            ("10.0.0.255-10.0.1.0", 0, None),
+            ("10.0.0.254-10.0.1.1", 2, Some("10.0.0.254-10.0.1.1")),
+            ("10.0.0.255-10.0.1.1", 1, Some("10.0.1.1")),
+            ("10.0.0.0/24", 254, Some("10.0.0.1-10.0.0.254")),
+            ("10.0.0.0/23", 508, Some("10.0.0.1-10.0.1.254")),
+            ("10.0.0.128/25", 127, Some("10.0.0.128-10.0.0.254")),
+            ("0.0.0.0/0", (1 << 32) - (1 << 25), Some("0.0.0.1-255.255.255.254")),
+            ("fd00::/120", 256, Some("fd00::-fd00::ff")),
+        ];
+        for (text, count, trimmed) in cases {
+            let range: Range = text.parse().unwrap();
+            let (family, numbers) = (range.family(), range.numbers());
+            assert_eq!(skip.count(family, numbers).saturated(), count, "{text}");
+            let trimmed = trimmed.map(|text| text.parse::<Range>().unwrap().numbers());
+            assert_eq!(skip.trim(family, numbers), trimmed, "{text}");
         }
     }
 

@@ -16,7 +16,7 @@ use kube::{Api, Client};
 use landbridge_linux::sysctl::Sysctl;
 use landbridge_linux::{Handle, Sysctls};
 
-pub use configuration::configuration;
+pub use configuration::{BRIDGE, configuration};
 pub use routes::{Neighbour, wanted};
 
 /// Nodes come and go in bursts; one look after a short silence is enough.

@@ -74,6 +74,8 @@ pub struct Settings {
     pub netns_dir: PathBuf,
     /// The command that runs a responder; the path of its settings is added as last argument.
     pub responder: Vec<OsString>,
+    /// The key with which responders sign certificates for TLS; there is none without it.
+    pub authority: Option<PathBuf>,
     /// Deleting a pod waits this long for its attachments; then they are released later.
     pub detach_within: Duration,
 }
@@ -86,6 +88,7 @@ impl Settings {
             state_dir: state_dir.to_owned(),
             netns_dir: PathBuf::from("/run/netns"),
             responder: vec![landbridge.into(), "responder".into()],
+            authority: None,
             detach_within: Duration::from_secs(10),
         }
     }

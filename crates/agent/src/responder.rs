@@ -9,6 +9,7 @@
 //!  HTTP request     200 and who answers, as text or, when asked for, as JSON
 //!  other TCP bytes  one line that says who answers, then the bytes themselves
 //!  UDP datagram     one line that says who answers
+//!  TLS              the same within, with a certificate for whatever name the client asks for
 //! ```
 //!
 //! It does not depend on the agent that started it: it writes its log itself, in the form container
@@ -16,8 +17,10 @@
 //! agent, and the next one reads the same files.
 
 mod answer;
+pub mod authority;
 mod connection;
 mod log;
+mod secure;
 mod sockets;
 
 use std::io;
@@ -41,6 +44,9 @@ pub struct ResponderConfig {
     /// The file that says which ports are served; none is written without it.
     #[serde(default)]
     pub report: Option<PathBuf>,
+    /// The key that signs certificates of pods; without it there is no TLS.
+    #[serde(default)]
+    pub authority: Option<PathBuf>,
 }
 
 /// A container and what it would listen on.

@@ -7,6 +7,10 @@ const READ: &[&str] = &["get", "list", "watch"];
 /// One line per group: which resources, and what may be done to them.
 const NODE: &[(&str, &[&str], &[&str])] = &[
     ("", &["nodes", "pods", "namespaces"], READ),
+    // What is behind Services.
+    ("", &["services"], READ),
+    ("discovery.k8s.io", &["endpointslices"], READ),
+    ("route.openshift.io", &["routes"], READ),
     // The annotation that tells a pod's networks.
     ("", &["pods/status"], &["patch", "update"]),
     ("apps", &["statefulsets", "daemonsets", "replicasets"], &["get"]),
@@ -27,6 +31,13 @@ const NODE: &[(&str, &[&str], &[&str])] = &[
     ("nmstate.io", &["nodenetworkconfigurationpolicies"], READ),
     ("nmstate.io", &["nodenetworkconfigurationpolicies/status"], &["get", "patch", "update"]),
     ("nmstate.io", &["nodenetworkconfigurationenactments", "nodenetworkstates"], READ),
+    // Announcing: what there is to announce, and who does.
+    ("", &["services"], READ),
+    ("discovery.k8s.io", &["endpointslices"], READ),
+    ("metallb.io", &["ipaddresspools", "l2advertisements"], READ),
+    ("metallb.io", &["servicel2statuses"], &["get", "list", "watch", "create", "delete"]),
+    ("metallb.io", &["configurationstates"], &["get", "list", "watch", "create", "patch"]),
+    ("metallb.io", &["servicel2statuses/status", "configurationstates/status"], &["patch"]),
     ("events.k8s.io", &["events"], &["create", "patch", "update"]),
     ("", &["events"], &["create", "patch", "update"]),
 ];
@@ -37,7 +48,13 @@ pub const PER_NODE: &[(&str, &str)] =
 
 /// The rules of agents on Kubernetes nodes.
 pub fn node() -> Vec<PolicyRule> {
-    NODE.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[])).collect()
+    let general = NODE.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[]));
+    let named = [
+        // The key of members and the list of excluded interfaces, and no other of their kinds.
+        rule("", &["secrets"], &["get"], &[landbridge_controllers::memberkey::SECRET]),
+        rule("", &["configmaps"], &["get"], &["metallb-excludel2"]),
+    ];
+    general.chain(named).collect()
 }
 
 /// The rules of the agent on a host that is no Kubernetes node: the IPSet of its name, and no other.

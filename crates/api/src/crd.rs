@@ -69,7 +69,7 @@ fn spec_may_be_absent(root: &mut JSONSchemaProps) {
     }
 }
 
-fn even_out(schema: &mut JSONSchemaProps) {
+pub(crate) fn even_out(schema: &mut JSONSchemaProps) {
     for (name, property) in schema.properties.iter_mut().flatten() {
         if !NULLABLE.contains(&name.as_str()) {
             property.nullable = None;

@@ -8,16 +8,21 @@ const DNSMASQ_IMAGE: &str =
 const DNSMASQ_IMAGE_VARIABLES: [&str; 2] =
     ["RELATED_IMAGE_INFRA_DNSMASQ_IMAGE_URL_DEFAULT", "INFRA_DNSMASQ_IMAGE_URL_DEFAULT"];
 
+/// The domain of Routes when nobody names one. The name ends in what is reserved for tests.
+const INGRESS_DOMAIN: &str = "apps.landbridge.test";
+
 /// Values that fill fields left empty and that differ from one installation to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// `spec.containerImage` of a DNSMasq.
     pub dnsmasq_image: String,
+    /// Routes without a host get one below this domain.
+    pub ingress_domain: String,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { dnsmasq_image: DNSMASQ_IMAGE.to_owned() }
+        Self { dnsmasq_image: DNSMASQ_IMAGE.to_owned(), ingress_domain: INGRESS_DOMAIN.to_owned() }
     }
 }
 
@@ -28,7 +33,7 @@ impl Defaults {
         let image = DNSMASQ_IMAGE_VARIABLES
             .into_iter()
             .find_map(|name| variable(name).filter(|value| !value.is_empty()));
-        image.map_or_else(Self::default, |dnsmasq_image| Self { dnsmasq_image })
+        image.map_or_else(Self::default, |dnsmasq_image| Self { dnsmasq_image, ..Self::default() })
     }
 }
 

@@ -12,20 +12,26 @@
 //! | [`metallb`] | IPAddressPool, L2Advertisement, and how a Service asks for an address |
 //! | [`openstack`] | any kind of `*.openstack.org`: attachments, virtual addresses, NIC mappings |
 //! | [`catalogue`] | which OpenStack service listens on which ports |
+//! | [`controlplane`] | the sections of a control plane and the kinds they become |
+//! | [`route`] | Route |
 //! | [`service`] | Service |
 //! | [`neutron`] | networks, subnets and ports as Neutron or its client print them |
 //! | `crds` | the CRDs of all of them, for the embedded API |
+//! | [`rules`] | what is refused in them |
 //! | `alias` | the one misspelt field that is taken for the right one |
 
 mod alias;
 pub mod catalogue;
 pub mod cni;
+pub mod controlplane;
 pub(crate) mod crds;
 pub mod metallb;
 pub mod neutron;
 pub mod nmstate;
 pub mod openstack;
 mod read;
+pub mod route;
+pub mod rules;
 pub mod service;
 pub mod whereabouts;
 

@@ -86,6 +86,36 @@ pub struct Claim {
     /// Whether this very address was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
+    /// A virtual address: the Services that use it. The holder is the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+}
+
+/// Who uses a virtual address, and under which conditions others may.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shared {
+    /// The sharing key; empty: nobody else.
+    pub key: String,
+    /// The pods behind it, when they have to be the same for all users.
+    pub backend: String,
+    /// The Services, by namespace and name. A list, so that a patch replaces it as a whole.
+    pub users: Vec<SharedBy>,
+}
+
+/// One Service that uses a virtual address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedBy {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+    /// The revision of the Service for which it was given. Until the Service is seen in a later one,
+    /// the address may still get into its status, so nobody frees it.
+    pub revision: u64,
+    /// Its ports: `TCP/80`.
+    pub ports: Vec<String>,
 }
 
 /// `IPSet openstack/edpm-compute-0`
@@ -127,7 +157,7 @@ pub fn swap_patch(uid: &str, version: &str, edits: &BTreeMap<IpAddr, Option<Clai
 fn whole(claim: &Claim) -> Value {
     let mut whole = json!({
         "namespace": null, "uid": null, "attachment": null, "instance": null, "source": null,
-        "fixed": null,
+        "fixed": null, "shared": null,
     });
     if let (Value::Object(whole), Value::Object(written)) = (&mut whole, json!(claim)) {
         whole.extend(written);
@@ -187,6 +217,7 @@ mod tests {
             instance: "i".into(),
             source: "s".into(),
             fixed: true,
+            shared: Some(Shared::default()),
         };
         let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(keys(written), keys(&json!(full)));

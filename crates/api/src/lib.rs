@@ -50,6 +50,9 @@ pub fn hooks(group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
 pub fn hooks_with(defaults: &Defaults, group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
     match group {
         network::GROUP => network::hooks(defaults, kind),
+        foreign::route::GROUP if kind == foreign::route::KIND => {
+            Some(Arc::new(foreign::route::RouteHooks::new(&defaults.ingress_domain)))
+        }
         group if foreign::openstack::is_group(group) => Some(Arc::new(foreign::OpenStackHooks)),
         _ => None,
     }

@@ -29,6 +29,7 @@ pub use self::dnsmasq::{
     DNSMasq, DNSMasqDebug, DNSMasqHooks, DNSMasqOption, DNSMasqOverride, DNSMasqSpec,
     DNSMasqStatus, OptionKey, TopologyRef,
 };
+pub(crate) use self::exposure::check_override;
 pub use self::exposure::{
     ClientIpConfig, ExternalEndpoint, ServiceOverride, ServiceOverrideMetadata,
     ServiceOverrideSpec, SessionAffinityConfig,

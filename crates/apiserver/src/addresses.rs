@@ -305,7 +305,9 @@ impl ServiceAddresses {
         if kind == "LoadBalancer" && new["spec"]["allocateLoadBalancerNodePorts"].is_null() {
             new["spec"]["allocateLoadBalancerNodePorts"] = true.into();
         }
+        let health = new["spec"]["healthCheckNodePort"].as_u64();
         let mut spare: Vec<u16> = had.to_vec();
+        spare.retain(|port| Some(u64::from(*port)) != health);
         let ports = new["spec"]["ports"].as_array_mut();
         for (index, port) in ports.into_iter().flatten().enumerate() {
             let path = FieldPath::new("spec").child("ports").index(index).child("nodePort");
@@ -348,6 +350,47 @@ impl ServiceAddresses {
                 None => {}
             }
         }
+        self.health_port(new, &kind, had, claim)
+    }
+
+    /// The port where load balancers ask whether a node has endpoints: with policy Local only.
+    fn health_port(
+        &self,
+        new: &mut Value,
+        kind: &str,
+        had: &[u16],
+        claim: &mut Claim,
+    ) -> Result<(), FieldError> {
+        const FIELD: &str = "healthCheckNodePort";
+        let path = FieldPath::new("spec").child(FIELD);
+        if kind != "LoadBalancer" || new["spec"]["externalTrafficPolicy"] != "Local" {
+            new["spec"].as_object_mut().map(|spec| spec.remove(FIELD));
+            return Ok(());
+        }
+        let number = match new["spec"][FIELD].as_u64().filter(|number| *number != 0) {
+            None => self.pick_port(claim).ok_or_else(|| {
+                FieldError::invalid(&path, 0, "failed to allocate a nodePort: range is full")
+            })?,
+            Some(asked) => {
+                let number =
+                    u16::try_from(asked).ok().filter(|n| NODE_PORTS.contains(n)).ok_or_else(|| {
+                        FieldError::invalid(&path, asked, "provided port is not in the valid range. The range of valid ports is 30000-32767")
+                    })?;
+                let free = had.contains(&number) || lock(&self.taken).ports.insert(number);
+                if !free {
+                    return Err(FieldError::invalid(
+                        &path,
+                        number,
+                        "provided port is already allocated",
+                    ));
+                }
+                if !had.contains(&number) {
+                    claim.ports.push(number);
+                }
+                number
+            }
+        };
+        new["spec"][FIELD] = number.into();
         Ok(())
     }
 
@@ -382,8 +425,10 @@ fn cluster_ips(service: &Value) -> Vec<IpAddr> {
 
 fn node_ports(service: &Value) -> Vec<u16> {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    let health = service["spec"]["healthCheckNodePort"].as_u64();
     let mut list: Vec<u16> = ports
         .filter_map(|port| port["nodePort"].as_u64())
+        .chain(health)
         .filter_map(|n| u16::try_from(n).ok())
         .filter(|n| *n != 0)
         .collect();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::body::Body;
 use crate::discovery::{self, Aggregated};
+use crate::figures;
 use crate::negotiate::{self, Encoding};
 use crate::openapi::{content_hash, v2};
 use crate::path::ApiPath;
@@ -121,6 +122,7 @@ pub fn other(
     match parts.as_slice() {
         ["version"] => Ok(reply::value(StatusCode::OK, &version(), Encoding::Json, headers)),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, query),
+        ["metrics"] => Ok(reply::text(StatusCode::OK, figures::page(server))),
         ["openapi", "v2"] => openapi_v2(server, headers),
         ["openapi", "v3"] => {
             let index = server.published().documents.index();
@@ -193,6 +195,8 @@ fn paths(registry: &Registry) -> Value {
             format!("/apis/{group}/{version}")
         });
     }
-    list.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    list.extend(
+        ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+    );
     json!({"paths": list})
 }

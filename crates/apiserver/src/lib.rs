@@ -29,6 +29,7 @@ mod decode;
 mod discovery;
 mod documents;
 mod events_ttl;
+mod figures;
 mod gc;
 mod handler;
 mod identity;
@@ -54,6 +55,7 @@ mod watch;
 mod write;
 
 pub use body::Body;
+pub use figures::Figures;
 pub use identity::Identity;
 pub use limits::Limits;
 pub use nodes::{NodeObjectName, NodeObjects, Nodes};

@@ -194,6 +194,22 @@ impl Pki {
         self.authority.issue(&Subject::client(common_name, organizations), now)
     }
 
+    /// Makes a certificate for another server with these names, good for a year; nothing is written.
+    pub fn issue_server(
+        &self,
+        common_name: &str,
+        names: &[String],
+        now: Timestamp,
+    ) -> Result<Pair, PkiError> {
+        let subject = Subject {
+            common_name: common_name.to_owned(),
+            organizations: Vec::new(),
+            names: names.iter().cloned().collect(),
+            purpose: Purpose::Server,
+        };
+        self.authority.issue(&subject, now)
+    }
+
     /// A kubeconfig with everything in it: cluster and context `landbridge`, namespace `default`.
     pub fn kubeconfig(&self, server_url: &str, user: &str, credentials: &Pair) -> String {
         let data = |pem: &str| BASE64.encode(pem);

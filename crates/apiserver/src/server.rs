@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::access::{Access, TokenKey};
 use crate::addresses::ServiceAddresses;
+use crate::figures::Figures;
 use crate::limits::{Gates, Limits};
 use crate::meta::{self, Store};
 use crate::nodes::{NodeObjects, Nodes};
@@ -42,6 +43,8 @@ pub struct Options {
     pub nodes: Option<Arc<dyn Nodes>>,
     /// Kinds of which each node has objects of its own.
     pub node_objects: Vec<NodeObjects>,
+    /// What `/metrics` says beside the server's own figures.
+    pub figures: Option<Arc<dyn Figures>>,
 }
 
 impl Options {
@@ -60,6 +63,7 @@ impl Options {
             history: 100_000,
             nodes: None,
             node_objects: Vec::new(),
+            figures: None,
         }
     }
 }
@@ -124,6 +128,8 @@ pub struct Inner {
     pub nodes: Option<Arc<dyn Nodes>>,
     /// Kinds of which each node has objects of its own.
     pub node_objects: Vec<NodeObjects>,
+    /// What `/metrics` says beside the server's own figures.
+    pub figures: Option<Arc<dyn Figures>>,
     published: ArcSwap<Published>,
     builtins: Vec<Arc<Resource>>,
     customs: Mutex<BTreeMap<String, Arc<Resource>>>,
@@ -203,6 +209,7 @@ impl ApiServer {
             ca_pem: options.ca_pem,
             nodes: options.nodes,
             node_objects: options.node_objects,
+            figures: options.figures,
             builtins,
             customs: Mutex::default(),
             hooks: Mutex::default(),

@@ -162,7 +162,7 @@ fn of_selection(
         name: name.clone(),
     })?;
     let mut network = of_definition(settings, namespace, name, &definition.config)?;
-    let holder = if sticky::is_sticky(&definition) {
+    let holder = if sticky::is_sticky(&definition) || sticky::asks(pod) {
         let is_daemon = pod.controller.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
         let others = if is_daemon {
             objects.pods(Some(&pod.node)).map_err(LoadError::Cluster)?

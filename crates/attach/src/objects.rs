@@ -144,6 +144,8 @@ pub struct PodSet {
     pub uid: String,
     /// The numbers its pods have: the first, and how many. For a DaemonSet without meaning.
     pub ordinals: (u64, u64),
+    /// Whether its pods ask for addresses that stay, whatever the definitions say.
+    pub is_sticky: bool,
 }
 
 /// Something to tell about a pod.

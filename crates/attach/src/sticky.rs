@@ -1,7 +1,8 @@
 //! Addresses that stay: who holds them while a pod is away.
 //!
 //! A definition with the annotation `landbridge.dev/sticky: "true"` gives the pods of a StatefulSet
-//! and of a DaemonSet addresses that outlive them. A replica keeps its name, so its own name holds
+//! and of a DaemonSet addresses that outlive them; so does every definition to pods that carry the
+//! annotation themselves. A replica keeps its name, so its own name holds
 //! the address; a DaemonSet's pods do not, so the set and the node hold it together. Pods of other
 //! owners are not recognised when they come back, so they get addresses as usual.
 //!
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::objects::{Definition, Owner, Pod, PodSet, SetKind};
 
-/// The annotation of a definition.
+/// The annotation of a definition, or of the pods.
 pub const ANNOTATION: &str = "landbridge.dev/sticky";
 /// The key of the address section.
 pub const KEY: &str = "landbridge.dev/holder";
@@ -31,6 +32,11 @@ pub struct StickyHolder {
 /// Whether a definition asks for addresses that stay.
 pub fn is_sticky(definition: &Definition) -> bool {
     definition.annotations.get(ANNOTATION).is_some_and(|value| value == "true")
+}
+
+/// Whether a pod asks for addresses that stay, wherever it is attached.
+pub fn asks(pod: &Pod) -> bool {
+    pod.annotations.get(ANNOTATION).is_some_and(|value| value == "true")
 }
 
 /// Who holds a pod's address on a definition that asks for it to stay; `None` for pods that are
@@ -84,7 +90,8 @@ pub fn is_kept(podref: &str, is_sticky_pool: bool, sets: &[PodSet], nodes: &[Str
             let ordinal = name.strip_prefix(&set.name).and_then(|rest| rest.strip_prefix('-'));
             let ordinal = ordinal.filter(|text| is_number(text)).and_then(|text| text.parse().ok());
             let (first, count) = set.ordinals;
-            is_sticky_pool && ordinal.is_some_and(|n: u64| n >= first && n - first < count)
+            let stays = is_sticky_pool || set.is_sticky;
+            stays && ordinal.is_some_and(|n: u64| n >= first && n - first < count)
         }
         SetKind::Daemon => {
             let node = name.strip_prefix(&set.name).and_then(|rest| rest.strip_prefix('.'));
@@ -145,8 +152,13 @@ mod tests {
             name: name.into(),
             uid: "u".into(),
             ordinals,
+            is_sticky: name == "sb",
         };
-        let sets = [set(SetKind::Stateful, "db", (1, 2)), set(SetKind::Daemon, "ovn", (0, 0))];
+        let sets = [
+            set(SetKind::Stateful, "db", (1, 2)),
+            set(SetKind::Daemon, "ovn", (0, 0)),
+            set(SetKind::Stateful, "sb", (0, 1)),
+        ];
         let nodes = ["worker-0".to_owned(), "w.example".to_owned()];
         let cases = [
             ("n/db-1", true, true),
@@ -162,6 +174,9 @@ mod tests {
             ("n/ovn.worker-1", true, false),
             ("n/ovnx.worker-0", true, false),
             ("broken", true, false),
+            // The pods themselves have asked for it.
+            ("n/sb-0", false, true),
+            ("n/sb-1", false, false),
         ];
         for (podref, sticky, expected) in cases {
             assert_eq!(is_kept(podref, sticky, &sets, &nodes), expected, "{podref} {sticky}");

@@ -7,21 +7,51 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
+//! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
+//! | [`metrics`] | where controllers post their figures |
+//! | [`memberkey`] | the key with which agents sign what they tell each other |
+//! | [`routes`] | in a lab: who gets which host name |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod endpoints;
 pub mod hosts;
 pub mod ipam;
+pub mod memberkey;
+pub mod metrics;
 pub mod mirror;
 pub mod rights;
+pub mod routes;
+pub mod vips;
 
 use std::future::Future;
 
+/// What can be set.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Whether control planes and services are acted on. On a cluster with the OpenStack operators
+    /// they are theirs.
+    pub control_planes: bool,
+    /// Of virtual addresses.
+    pub vips: vips::Settings,
+    /// Where figures are posted.
+    pub board: metrics::Board,
+}
+
 /// Runs every controller until `stop` is done.
-pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
+pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Output = ()>) {
     use futures::FutureExt as _;
     let stop = stop.shared();
     let hosts = hosts::run(client.clone(), stop.clone());
-    futures::future::join(ipam::run(client, stop), hosts).await;
+    let vips = vips::run(client.clone(), settings.vips, settings.board, stop.clone());
+    let key = memberkey::run(client.clone(), stop.clone());
+    let planes = async {
+        if settings.control_planes {
+            endpoints::run(client.clone(), stop.clone()).await;
+        }
+    };
+    let ipam = ipam::run(client.clone(), stop.clone());
+    futures::future::join5(ipam, hosts, vips, key, planes).await;
 }

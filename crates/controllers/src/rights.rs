@@ -4,6 +4,8 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Ro
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 
+use crate::{Settings, memberkey};
+
 /// Name of role and binding.
 const NAME: &str = "landbridge:controllers";
 /// Whoever runs the controllers in the same process as the API.
@@ -33,12 +35,39 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
         &["nodenetworkconfigurationpolicies", "nodenetworkconfigurationenactments"],
         &[],
     ),
+    // Virtual addresses, and what people are told about pools.
+    ("", &["services", "services/status"], &["patch"]),
+    ("", &["namespaces"], &[]),
+    ("metallb.io", &["ipaddresspools", "l2advertisements"], &[]),
+    ("metallb.io", &["ipaddresspools/status"], &["patch"]),
+    ("metallb.io", &["configurationstates", "configurationstates/status"], &["create", "patch"]),
     ("apps", &["statefulsets", "daemonsets"], &[]),
     ("", &["pods", "nodes"], &[]),
 ];
 
+/// What control planes need besides. Only whoever acts on them gets it.
+const CONTROL_PLANE_RIGHTS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "core.openstack.org",
+        &["openstackcontrolplanes", "openstackcontrolplanes/status"],
+        &["patch"],
+    ),
+    ("core.openstack.org", &["openstackcontrolplanes/finalizers"], &["update"]),
+    ("route.openshift.io", &["routes"], WRITE),
+    ("", &["services"], WRITE),
+    ("apps", &["deployments", "statefulsets", "daemonsets"], WRITE),
+    ("k8s.cni.cncf.io", &["network-attachment-definitions"], WRITE),
+    ("network.openstack.org", &["dnsdata", "dnsmasqs"], WRITE),
+    ("network.openstack.org", &["dnsmasqs", "dnsmasqs/status"], &["patch"]),
+    ("network.openstack.org", &["dnsmasqs/finalizers"], &["update"]),
+    ("keystone.openstack.org", &["keystoneendpoints", "keystoneservices"], WRITE),
+];
+
+/// What is made here may be made, changed and taken away.
+const WRITE: &[&str] = &["create", "update", "delete"];
+
 /// The role.
-pub fn role() -> ClusterRole {
+pub fn role(settings: &Settings) -> ClusterRole {
     let strings = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
     let rule = |group: &str, resources: &[&str], verbs: Vec<String>| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
@@ -50,6 +79,28 @@ pub fn role() -> ClusterRole {
         .iter()
         .map(|(group, resources, verbs)| rule(group, resources, strings(&[READ, verbs].concat())))
         .collect();
+    // The key of members, and no other Secret; names cannot limit what is created.
+    let only = |rule: PolicyRule, name: &str| PolicyRule {
+        resource_names: Some(vec![name.to_owned()]),
+        ..rule
+    };
+    rules.push(only(rule("", &["secrets"], strings(&["get", "update"])), memberkey::SECRET));
+    rules.push(only(rule("", &["namespaces"], strings(&["get"])), memberkey::NAMESPACE));
+    rules.push(rule("", &["secrets", "namespaces"], strings(&["create"])));
+    if settings.control_planes {
+        let fixed = CONTROL_PLANE_RIGHTS.iter();
+        rules.extend(fixed.map(|(group, resources, verbs)| {
+            rule(group, resources, strings(&[READ, verbs].concat()))
+        }));
+        for kind in landbridge_api::foreign::controlplane::KINDS {
+            let verbs = strings(&[READ, WRITE, &["patch"]].concat());
+            rules.push(rule(kind.group, &[kind.plural], verbs));
+            let status = format!("{}/status", kind.plural);
+            rules.push(rule(kind.group, &[&status], strings(&["get", "patch"])));
+            let finalizers = format!("{}/finalizers", kind.plural);
+            rules.push(rule(kind.group, &[&finalizers], strings(&["update"])));
+        }
+    }
     rules.push(rule("events.k8s.io", &["events"], strings(&["create", "patch"])));
     // About pods, as Multus writes them.
     rules.push(rule("", &["events"], strings(&["create", "patch"])));
@@ -79,9 +130,9 @@ fn binding(user: &str) -> ClusterRoleBinding {
 }
 
 /// Writes role and binding, with the client of somebody who may.
-pub async fn grant(client: &Client, user: &str) -> kube::Result<()> {
+pub async fn grant(client: &Client, user: &str, settings: &Settings) -> kube::Result<()> {
     let params = PatchParams::apply("landbridge").force();
-    let (role, binding) = (role(), binding(user));
+    let (role, binding) = (role(settings), binding(user));
     let roles: Api<ClusterRole> = Api::all(client.clone());
     roles.patch(&role.name_any(), &params, &Patch::Apply(&role)).await?;
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());

@@ -321,6 +321,8 @@ mod tests {
             name: IfName::new(name).unwrap(),
             alias: None,
             promiscuous: false,
+            broadcast: true,
+            no_arp: false,
             port: None,
             kind: LinkKind::Veth,
             mtu: 1500,

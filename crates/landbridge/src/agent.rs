@@ -1,7 +1,7 @@
 //! `landbridge agent`: the duties of one node, put together.
 //!
 //! ```text
-//!  on a Kubernetes node   policy, attach
+//!  on a Kubernetes node   policy, attach, announce
 //!  on a host              host
 //!  on a node of a lab     also node, pods, cluster, kubelet: what kubelet and the cluster's network do elsewhere
 //! ```
@@ -15,7 +15,7 @@ use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
-use landbridge_agent::{cluster, kubelet, node, pods};
+use landbridge_agent::{announce, cluster, ingress, kubelet, members, node, pods, services};
 use landbridge_attach::daemon::Daemon;
 use landbridge_attach::objects::{KubeObjects, Objects};
 use landbridge_attach::own::OwnPlugins;
@@ -28,12 +28,12 @@ use landbridge_nodestate::{Files, Nmstatectl, Node};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, ServicePath};
 use crate::connect::ShortPath;
 use crate::log::{self, LogLevel};
 use crate::node_file::NodeFile;
 use crate::stop::StopSignals;
-use crate::version;
+use crate::{up, version};
 
 /// Where whereabouts keeps its records.
 const RECORDS: &str = "kube-system";
@@ -88,8 +88,9 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
         let name = node_name(args)?;
         let daemon = duties.attach()?;
         duties.policy(&name);
+        let dead = duties.announce(&name);
         if let Some(lab) = &args.lab {
-            duties.lab_node(&name, &NodeFile::read(lab)?, &daemon)?;
+            duties.lab_node(&name, &NodeFile::read(lab)?, &daemon, dead)?;
         }
     }
     tracing::info!(version = version::SHORT, "the agent runs");
@@ -192,6 +193,20 @@ impl Duties {
         self.tasks.spawn(policy::run(duty, until));
     }
 
+    /// Announces virtual addresses, and says which other nodes are dead.
+    fn announce(&mut self, name: &str) -> watch::Receiver<members::Dead> {
+        let (dead, known) = members::dead();
+        let duty = announce::Duty {
+            client: self.client.clone(),
+            node: name.to_owned(),
+            state_dir: self.places.state.clone(),
+            dead,
+        };
+        let until = self.until();
+        self.tasks.spawn(announce::run(duty, until));
+        known
+    }
+
     /// Serves the CNI plugin, and makes releases that could not be made before.
     fn attach(&mut self) -> anyhow::Result<Arc<Daemon>> {
         let runtime = tokio::runtime::Handle::current();
@@ -220,6 +235,7 @@ impl Duties {
         name: &str,
         file: &NodeFile,
         daemon: &Arc<Daemon>,
+        dead: watch::Receiver<members::Dead>,
     ) -> anyhow::Result<()> {
         let landbridge = std::env::current_exe().context("cannot find this program's own file")?;
         let nic = file.nic.as_deref().map(IfName::new).transpose()?;
@@ -233,6 +249,8 @@ impl Duties {
         let until = self.until();
         self.tasks.spawn(cluster::run(self.client.clone(), name.to_owned(), until));
 
+        self.services(name, file, known.addresses.clone(), dead)?;
+
         let directory = pods::Directory::default();
         let attachments = Arc::new(InProcess {
             daemon: Arc::clone(daemon),
@@ -240,7 +258,8 @@ impl Duties {
             directory: self.places.state.join("cni"),
             path: plugin_path(),
         });
-        let settings = pods::Settings::new(name, &self.places.state.join("pods"), &landbridge);
+        let mut settings = pods::Settings::new(name, &self.places.state.join("pods"), &landbridge);
+        settings.authority = Some(self.places.state.join(up::ingress::PODS_KEY));
         let (client, addresses) = (self.client.clone(), known.addresses.clone());
         let (views, until) = (directory.clone(), self.until());
         self.tasks.spawn(async move {
@@ -255,6 +274,36 @@ impl Duties {
         let settings = kubelet::Settings::new(&landbridge);
         let until = self.until();
         self.tasks.spawn(kubelet::run(listener, directory, settings, until));
+        Ok(())
+    }
+
+    /// What kube-proxy and OpenShift's router do on other nodes.
+    fn services(
+        &mut self,
+        name: &str,
+        file: &NodeFile,
+        addresses: watch::Receiver<Vec<std::net::IpAddr>>,
+        dead: watch::Receiver<members::Dead>,
+    ) -> anyhow::Result<()> {
+        let settings = services::Settings {
+            node: name.to_owned(),
+            pods: cluster::BRIDGE.to_owned(),
+            ranges: file.service_cidrs.clone(),
+            mode: match file.services {
+                ServicePath::Auto => services::Mode::detect(),
+                ServicePath::Nft => services::Mode::Kernel,
+                ServicePath::Relay => services::Mode::Through,
+            },
+        };
+        let (client, until) = (self.client.clone(), self.until());
+        self.tasks.spawn(services::run(client, settings, addresses, dead.clone(), until));
+        let read = |file: &str| std::fs::read_to_string(self.places.state.join(file)).ok();
+        let pair = read(up::ingress::CERTIFICATE).zip(read(up::ingress::KEY));
+        let identity = pair.map(|(certificate, key)| ingress::Identity { certificate, key });
+        let credentials = ingress::Credentials { identity, pods: read(up::ingress::PODS) };
+        let socket = listen(&self.places.state.join(up::ingress::SOCKET))?;
+        let (client, until) = (self.client.clone(), self.until());
+        self.tasks.spawn(ingress::run(client, credentials, socket, dead, until));
         Ok(())
     }
 }

@@ -130,6 +130,7 @@ Examples:
   landbridge up --lab director                another lab; `landbridge lab shapes` lists them
   landbridge up --lab my-lab.yaml             your own (`landbridge lab shapes default` is one to start from)
   landbridge up --lab none                    no nodes: the API and the controllers
+  landbridge up --ingress-domain apps.my.lab  hosts of Routes: NAME-NAMESPACE.apps.my.lab
 
 Files in the state directory (for their owner only):
   kubeconfig       for kubectl: kubectl --kubeconfig .landbridge/kubeconfig get netconfigs
@@ -203,7 +204,11 @@ address is taken by a compare-and-swap, so they get in nobody's way.
 Examples:
   landbridge operator                             $KUBECONFIG, ~/.kube/config, or the pod's own account
   landbridge operator --kubeconfig admin.conf
-  landbridge operator --context staging";
+  landbridge operator --context staging
+  landbridge operator --control-planes            also OpenStackControlPlane, Glance, RabbitMq, ...
+
+Control planes are left to the OpenStack operators unless --control-planes is given: two that write
+the same Services would undo each other's work.";
 
 const STATUS_HELP: &str = "\
 Exit codes:
@@ -256,13 +261,79 @@ pub struct UpArgs {
     #[arg(long)]
     pub no_controllers: bool,
 
+    /// Give virtual addresses only to Services of this loadBalancerClass. Without it: only to those
+    /// that have none
+    #[arg(long, value_name = "CLASS")]
+    pub lb_class: Option<String>,
+
     /// The lab: a shape by name (`landbridge lab shapes`), a file with one, or `none`
     #[arg(long, env = "LANDBRIDGE_LAB", default_value = "default", value_name = "SHAPE|FILE")]
     pub lab: String,
 
+    /// Domain of Routes without a host: <name>-<namespace>.<domain>
+    #[arg(
+        long,
+        env = "LANDBRIDGE_INGRESS_DOMAIN",
+        default_value = "apps.lab.landbridge.test",
+        value_name = "DOMAIN",
+        value_parser = domain
+    )]
+    pub ingress_domain: String,
+
+    /// Port on the loopback that leads to the lab's ingress. Without it: 8080, or any free one
+    #[arg(long, value_name = "N")]
+    pub ingress_port: Option<u16>,
+
+    /// How nodes of the lab forward connections to Services
+    #[arg(long, env = "LANDBRIDGE_SERVICES", value_enum, default_value_t, value_name = "HOW")]
+    pub services: ServicePath,
+
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,
+}
+
+/// How connections to Services are forwarded.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum ServicePath {
+    /// By the kernel where the program nft is, else by the agents
+    #[default]
+    Auto,
+    /// By the kernel, with nft
+    Nft,
+    /// By the agents
+    Relay,
+}
+
+impl ServicePath {
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Nft => "nft",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+/// A domain: labels of letters, digits and hyphens.
+fn domain(text: &str) -> Result<String, String> {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    // Name and namespace of a Route go before it.
+    if text.len() <= 120 && text.split('.').all(label) {
+        Ok(text.to_owned())
+    } else {
+        Err("a domain is labels of lower case letters, digits and '-', as in apps.example.org"
+            .to_owned())
+    }
 }
 
 /// `landbridge exec`
@@ -496,6 +567,15 @@ pub struct OperatorArgs {
     /// Context of that file
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+
+    /// Give virtual addresses only to Services of this loadBalancerClass. Without it: only to those
+    /// that have none
+    #[arg(long, value_name = "CLASS")]
+    pub lb_class: Option<String>,
+
+    /// Act on control planes and their services, too: only where the OpenStack operators do not run
+    #[arg(long, env = "LANDBRIDGE_CONTROL_PLANES")]
+    pub control_planes: bool,
 }
 
 /// `landbridge status`

@@ -75,11 +75,18 @@ fn spawn(args: &UpArgs, log_level: Option<LogLevel>, state: &StateDir) -> anyhow
         .args(["up", "--detached-child", "--dir"])
         .arg(state.path())
         .args(["--bind", &args.bind.to_string(), "--lab", &args.lab])
+        .args(["--ingress-domain", &args.ingress_domain, "--services", args.services.word()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(state.open_log()?);
     if let Some(port) = args.port {
         command.args(["--port", &port.to_string()]);
+    }
+    if let Some(class) = &args.lb_class {
+        command.args(["--lb-class", class]);
+    }
+    if let Some(port) = args.ingress_port {
+        command.args(["--ingress-port", &port.to_string()]);
     }
     if args.no_controllers {
         command.arg("--no-controllers");

@@ -8,6 +8,8 @@ use landbridge_apiserver::pki::write_private;
 use landbridge_lab::spec::{Node, Taint};
 use serde::{Deserialize, Serialize};
 
+use crate::args::ServicePath;
+
 const NAME: &str = "node.json";
 
 /// The part of a lab's shape that concerns one agent.
@@ -18,6 +20,12 @@ pub struct NodeFile {
     pub taints: Vec<Taint>,
     /// The NIC by whose addresses the node is known: the first that has any from boot on, else the first.
     pub nic: Option<String>,
+    /// The networks of cluster addresses.
+    #[serde(default)]
+    pub service_cidrs: Vec<ipnet::IpNet>,
+    /// How connections to Services are forwarded.
+    #[serde(default)]
+    pub services: ServicePath,
 }
 
 impl NodeFile {
@@ -32,6 +40,7 @@ impl NodeFile {
                 .find(|nic| !nic.addresses.is_empty())
                 .or(node.nics.first())
                 .map(|nic| nic.name.to_string()),
+            ..Self::default()
         }
     }
 

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use futures::FutureExt as _;
 use kube::Client;
 use landbridge_client::Choice;
+use landbridge_controllers::{Settings, vips};
 
 use crate::args::OperatorArgs;
 use crate::collect;
@@ -40,6 +41,11 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
     };
     let stop = stop.shared();
     let collected = collect::run(client.clone(), stop.clone());
-    futures::future::join(landbridge_controllers::run(client, stop), collected).await;
+    let settings = Settings {
+        control_planes: args.control_planes,
+        vips: vips::Settings { class: args.lb_class.clone() },
+        ..Settings::default()
+    };
+    futures::future::join(landbridge_controllers::run(client, settings, stop), collected).await;
     Ok(())
 }

@@ -48,6 +48,9 @@ pub struct RunInfo {
     pub ready: bool,
     /// Whether it runs in the background.
     pub detached: bool,
+    /// Where this machine reaches the lab's ingress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<String>,
 }
 
 /// What can be known about a server from outside.
@@ -342,6 +345,7 @@ mod tests {
             commit: "0".into(),
             ready: false,
             detached: false,
+            ingress: None,
         }
     }
 

@@ -51,6 +51,9 @@ struct Report {
     uptime_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// Where Routes are reached from this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingress: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kubeconfig: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +128,7 @@ fn stopped(state: &StateDir) -> Report {
         started_at: None,
         uptime_seconds: None,
         url: None,
+        ingress: None,
         kubeconfig: None,
         version: None,
         content: None,
@@ -152,6 +156,7 @@ fn running(state: &StateDir, info: &RunInfo) -> Report {
         started_at: Some(info.started_at.clone()),
         uptime_seconds: uptime.and_then(|span| u64::try_from(span.as_secs()).ok()),
         url: Some(info.url.clone()),
+        ingress: info.ingress.clone(),
         kubeconfig: Some(state.kubeconfig()),
         version: Some(format!("{} ({})", info.version, info.commit)),
         ..stopped(state)
@@ -297,6 +302,9 @@ fn table(report: &Report) -> String {
     }
     if let Some(url) = &report.url {
         line("API", url.clone());
+    }
+    if let Some(ingress) = &report.ingress {
+        line("ingress", format!("{ingress} (Routes by host name; also as an HTTP proxy)"));
     }
     if let Some(kubeconfig) = &report.kubeconfig {
         line("kubeconfig", kubeconfig.display().to_string());

@@ -8,18 +8,24 @@
 //! process with a socket of the API for each of its nodes.
 
 mod agents;
+pub(crate) mod ingress;
 mod lab;
 
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, PostParams};
+use landbridge_api::Defaults;
 use landbridge_apiserver::pki::{Pki, write_private};
-use landbridge_apiserver::{ApiServer, CustomKind, Identity, Options};
-use landbridge_controllers::rights;
+use landbridge_apiserver::{ApiServer, CustomKind, Figures, Identity, Options};
+use landbridge_controllers::metrics::Board;
+use landbridge_controllers::{Settings, rights, vips};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -160,21 +166,29 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 
     let listening = listen(args.bind, args.port, state.last_port()).await?;
     state.remember_port(listening.port)?;
-    let mut running = state.begin(run_info(&state, &listening, args.detached_child)?)?;
+    let shape = lab::shape(args)?;
+    let door = match &shape {
+        None => None,
+        Some(_) => Some(ingress::listen(args.ingress_port).await?),
+    };
+    let mut info = run_info(&state, &listening, args.detached_child)?;
+    info.ingress = door.as_ref().map(|(_, address)| format!("http://{address}"));
+    let mut running = state.begin(info)?;
 
     let names = certificate_names(args.bind);
     let pki = Pki::ensure_for(&state.pki(), &names, Timestamp::now())?;
     let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
-    let shape = lab::shape(args)?;
-    let server = open(&state, &pki).await?;
+    let settings = settings(args);
+    let server = open(&state, &pki, &settings).await?;
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
 
-    let kinds = custom_kinds()?;
+    let kinds = custom_kinds(args)?;
     let count = kinds.len();
     server.install(kinds).await.context("cannot install the custom resource definitions")?;
+    ensure_namespace(&server, landbridge_vips::NAMESPACE).await?;
     progress.step("kinds", format!("{count} custom resource definitions"));
 
     let socket = connect::listen(&state.socket())
@@ -197,19 +211,26 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
     } else {
         let admin = server.client(Identity::system("bootstrap"));
-        rights::grant(&admin, rights::USER)
+        rights::grant(&admin, rights::USER, &settings)
             .await
             .context("cannot give the controllers their role")?;
         let client = server.client(Identity::new(rights::USER, &[]).authenticated());
-        tasks.spawn(landbridge_controllers::run(client.clone(), wait_for(stopped.clone())));
+        let until = wait_for(stopped.clone());
+        tasks.spawn(landbridge_controllers::run(client.clone(), settings, until));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        progress.step("controllers", "addresses (IPSet), records of pods (IPPool)".to_owned());
+        let what = "addresses (IPSet), virtual addresses (Service), records of pods (IPPool), control planes";
+        progress.step("controllers", what.to_owned());
     }
     let lab = match shape {
         None => None,
         Some(shape) => {
-            let lab = lab::start(&server, &state, args, &shape, &mut tasks, &stopped).await?;
+            let lab = lab::start(&server, &state, args, &shape, &pki, &mut tasks, &stopped).await?;
             progress.step("lab", lab.describe());
+            if let Some((listener, address)) = door {
+                let sockets = ingress::sockets(&std::path::absolute(state.lab())?, &shape);
+                tasks.spawn(ingress::run(listener, sockets, wait_for(stopped.clone())));
+                progress.step("ingress", format!("http://{address} for *.{}", args.ingress_domain));
+            }
             Some(lab)
         }
     };
@@ -221,11 +242,32 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     Ok(Started { lab, server, tasks, stop, _running: running, _lock: lock })
 }
 
-async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
+/// What controllers are told.
+fn settings(args: &UpArgs) -> Settings {
+    Settings {
+        // Nobody else acts on control planes here.
+        control_planes: true,
+        vips: vips::Settings { class: args.lb_class.clone() },
+        ..Settings::default()
+    }
+}
+
+/// What controllers post, for `/metrics`.
+#[derive(Debug)]
+struct Posted(Board);
+
+impl Figures for Posted {
+    fn text(&self) -> String {
+        self.0.text()
+    }
+}
+
+async fn open(state: &StateDir, pki: &Pki, settings: &Settings) -> anyhow::Result<ApiServer> {
     let options = Options {
         ca_pem: Some(pki.ca_pem().to_owned()),
         nodes: Some(agents::Agents::of(&state.lab())),
         node_objects: agents::node_objects(),
+        figures: Some(Arc::new(Posted(settings.board.clone()))),
         ..Options::new(state.store())
     };
     ApiServer::open(options)
@@ -234,15 +276,29 @@ async fn open(state: &StateDir, pki: &Pki) -> anyhow::Result<ApiServer> {
 }
 
 /// Every kind of ours, and those of others that go with them, with their rules.
-fn custom_kinds() -> anyhow::Result<Vec<CustomKind>> {
+fn custom_kinds(args: &UpArgs) -> anyhow::Result<Vec<CustomKind>> {
+    let defaults = Defaults { ingress_domain: args.ingress_domain.clone(), ..Defaults::default() };
     landbridge_api::all_crds()
         .into_iter()
         .map(|crd| {
-            let hooks = landbridge_plan::hooks(&crd.spec.group, &crd.spec.names.kind);
+            let hooks =
+                landbridge_plan::hooks_with(&defaults, &crd.spec.group, &crd.spec.names.kind);
             let crd = serde_json::to_value(crd).context("cannot read our own definitions")?;
             Ok(CustomKind { crd, hooks })
         })
         .collect()
+}
+
+/// Pools of virtual addresses live in a namespace that MetalLB's manifests bring along elsewhere.
+async fn ensure_namespace(server: &ApiServer, name: &str) -> anyhow::Result<()> {
+    let namespaces: Api<Namespace> = Api::all(server.client(Identity::system("bootstrap")));
+    let mut namespace = Namespace::default();
+    namespace.metadata.name = Some(name.to_owned());
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot create the namespace {name}")),
+    }
 }
 
 fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::Result<RunInfo> {
@@ -259,6 +315,7 @@ fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::
         commit: version::COMMIT.to_owned(),
         ready: false,
         detached,
+        ingress: None,
     })
 }
 

@@ -59,6 +59,10 @@ pub struct Link {
     pub carrier: bool,
     /// Whether it was told to take frames for everybody.
     pub promiscuous: bool,
+    /// Whether everybody on it can be addressed at once.
+    pub broadcast: bool,
+    /// Whether addresses are not asked for on it.
+    pub no_arp: bool,
     pub state: OperState,
     /// The bridge, bond or VRF it belongs to.
     pub master: Option<LinkIndex>,

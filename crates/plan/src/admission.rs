@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use landbridge_api::foreign::{cni, metallb, nmstate, openstack, whereabouts};
-use landbridge_api::network;
+use landbridge_api::foreign::{cni, controlplane, metallb, nmstate, openstack, whereabouts};
+use landbridge_api::{Defaults, network};
 use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::hooks::{Hooks, NoHooks, Operation, Request};
 use landbridge_machinery::object;
@@ -28,15 +28,13 @@ const LONGEST_WARNING: usize = 240;
 const MOST_HOLDERS: usize = 500;
 
 /// Kinds that say how networks look; their writes are rare.
-const CONFIGURATION: [(&str, &str); 8] = [
+const CONFIGURATION: [(&str, &str); 6] = [
     (network::GROUP, "NetConfig"),
     (cni::GROUP, cni::KIND),
     (nmstate::GROUP, nmstate::KIND),
     (metallb::GROUP, "IPAddressPool"),
     (metallb::GROUP, "L2Advertisement"),
     ("core.openstack.org", "OpenStackControlPlane"),
-    ("glance.openstack.org", "Glance"),
-    ("octavia.openstack.org", "Octavia"),
 ];
 /// Kinds they are compared with besides.
 const BESIDES: [(&str, &str); 3] =
@@ -54,12 +52,20 @@ static TOLD_BY_THE_KIND: [&Code; 3] = [&codes::REFUSED, &codes::ADVISED, &codes:
 /// assert!(landbridge_plan::hooks("apps", "Deployment").is_none());
 /// ```
 pub fn hooks(group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
-    let own = landbridge_api::hooks(group, kind);
-    if !CONFIGURATION.contains(&(group, kind)) {
+    hooks_with(&Defaults::default(), group, kind)
+}
+
+/// The same, with what this installation set.
+pub fn hooks_with(defaults: &Defaults, group: &str, kind: &str) -> Option<Arc<dyn Hooks>> {
+    let own = landbridge_api::hooks_with(defaults, group, kind);
+    // The rules of OpenStack's kinds leave spelling, pools and attachments to the rules across kinds;
+    // those of MetalLB are about its own kinds.
+    let judges = own.is_some() && (!openstack::is_group(group) || group == network::GROUP);
+    let own = own.or_else(|| landbridge_vips::hooks::hooks(group, kind));
+    let is_service = || controlplane::KINDS.iter().any(|k| (k.group, k.kind) == (group, kind));
+    if !CONFIGURATION.contains(&(group, kind)) && !is_service() {
         return own;
     }
-    // The rules of OpenStack's kinds are about spelling only.
-    let judges = own.is_some() && !(openstack::is_group(group) && group != network::GROUP);
     Some(Arc::new(Across { own: own.unwrap_or_else(|| Arc::new(NoHooks)), judges }))
 }
 
@@ -82,8 +88,10 @@ impl Hooks for Across {
     fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
         let mut warnings = self.own.validate(request, object)?;
         let spec_is_new = request.old.is_none_or(|old| old["spec"] != object["spec"]);
-        if request.operation != Operation::Delete && spec_is_new && !object::is_terminating(object)
-        {
+        // What a controller writes was judged where it comes from, and nobody would read this.
+        let is_made = object::owner_references(object).iter().any(|o| o["controller"] == true);
+        let is_judged = spec_is_new && !is_made && !object::is_terminating(object);
+        if request.operation != Operation::Delete && is_judged {
             for warning in across(request, object, self.judges) {
                 if !warnings.contains(&warning) {
                     warnings.push(warning);
@@ -151,6 +159,7 @@ fn others(request: &Request<'_>) -> Vec<Arc<Value>> {
     let list =
         |(group, kind): &(&str, &str)| request.objects.list(&GroupKind::new(group, kind), None);
     let mut all: Vec<_> = CONFIGURATION.iter().chain(&BESIDES).flat_map(list).collect();
+    all.extend(controlplane::KINDS.iter().flat_map(|kind| list(&(kind.group, kind.kind))));
     let mut holders: Vec<_> = HOLDERS.iter().flat_map(list).collect();
     if holders.len() <= MOST_HOLDERS {
         all.append(&mut holders);

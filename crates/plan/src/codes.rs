@@ -236,6 +236,27 @@ none.
 
 Remedy: set `spec.type: LoadBalancer` beside the annotations, or remove them."
 
+ODD_ADDRESSES "LB311" Error "a service asks for addresses that do not go together"
+"A Service gets one address, or one of each family from one pool. MetalLB refuses two of one family,
+more than two, and two that are of different pools; the Service stays pending.
+
+Example: `loadBalancerIPs: 172.17.0.80,172.17.0.81`.
+Remedy: ask for one IPv4 and one IPv6 address of one pool, or for one address."
+
+NOT_FOR_SERVICE "LB312" Error "a pool is not for the service that asks for it"
+"`serviceAllocation` of the pool names namespaces or labels, and the Service has others. MetalLB
+refuses, and the Service stays pending.
+
+Example: the pool is for namespace openstack, the Service is in openstack-operators.
+Remedy: add the namespace or the label to the pool, or ask for another pool."
+
+BACKENDS "LB313" Error "services share an address but not where their traffic goes"
+"With `externalTrafficPolicy: Local` traffic stays on the node that answers for the address, so all
+Services of the address must have that policy and the same selector. Otherwise MetalLB gives the
+address to the first one only.
+
+Remedy: use the same policy and selector on all of them, or different addresses."
+
 NO_ATTACHMENT "LB401" Error "pods want an attachment that does not exist"
 "`networkAttachments` names a NetworkAttachmentDefinition that is not in the namespace of the
 object. The pods are not started until it is there.
@@ -313,6 +334,13 @@ GIVEN_TWICE "LB605" Warning "one object is given twice, with different content"
 both are applied, the later one wins. Only the later one was checked.
 
 Remedy: remove one of them."
+
+MISPLACED "LB606" Warning "a network field stands where nothing reads it"
+"The field exists, but not at this place: the object is accepted, and the pods are not attached, or
+the service gets no virtual address.
+
+Example: `spec.keystone.networkAttachments`; the field belongs below `spec.keystone.template`.
+Remedy: move it to the part of the service that is meant (`template`, `cinderAPI`, ...)."
 }
 
 #[cfg(test)]

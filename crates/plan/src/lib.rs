@@ -47,6 +47,7 @@ pub mod sample;
 mod segments;
 mod sites;
 mod source;
+mod vips;
 mod wires;
 
 /// Words that are almost right.
@@ -54,11 +55,12 @@ mod spelling {
     pub(crate) use landbridge_manifest::didyoumean as meant;
 }
 
-pub use self::admission::hooks;
+pub use self::admission::{hooks, hooks_with};
 pub use self::finding::{Finding, Severity, Subject};
 pub use self::plan::{Address, HandedOut, Plan, Segment, Size, SubnetPlan};
 pub use self::sites::{Site, Sites, all_sites, sites};
 pub use self::source::{ObjectRef, Options, Source};
+pub use self::vips::{Balanced, Pending, VirtualAddress};
 
 /// What came of looking at the sources.
 #[derive(Clone, Debug)]
@@ -89,7 +91,8 @@ pub fn check(sources: &[Source<'_>], options: &Options) -> Report {
     for subject in findings.iter_mut().flat_map(|finding| &mut finding.subjects) {
         subject.source = sources.get(subject.source).map_or(subject.source, |source| source.id);
     }
-    let plan = plan::make(&facts, &segments, &ledger, &mut wires);
+    let mut plan = plan::make(&facts, &segments, &ledger, &mut wires);
+    (plan.virtual_addresses, plan.pending) = vips::preview(&facts, &known);
     Report { plan, findings }
 }
 

@@ -10,13 +10,21 @@ use serde::{Serialize, Serializer};
 use crate::facts::Facts;
 use crate::ledger::{Ledger, Owner};
 use crate::segments::{Segments, prefix_of};
+use crate::vips::{Pending, VirtualAddress};
 use crate::wires::{Wire, Wires};
 
 /// All segments, by name. `Display` prints tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// The segments.
     pub segments: Vec<Segment>,
+    /// Virtual addresses, as they would be given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub virtual_addresses: Vec<VirtualAddress>,
+    /// Services that would stay without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<Pending>,
 }
 
 /// One layer 2 segment.
@@ -142,7 +150,7 @@ pub(crate) fn make<'f>(
         })
         .collect();
     list.sort_by(|a, b| (&a.name, a.vlan, &a.interfaces).cmp(&(&b.name, b.vlan, &b.interfaces)));
-    Plan { segments: list }
+    Plan { segments: list, ..Plan::default() }
 }
 
 fn drafts<'f>(facts: &'f Facts<'_>, segments: &Segments) -> HashMap<Wire, Draft<'f>> {

@@ -15,8 +15,38 @@ impl fmt::Display for Plan {
             }
             segment.fmt(f)?;
         }
-        Ok(())
+        virtual_addresses(f, self)
     }
+}
+
+/// Who would get which virtual address, and who none.
+fn virtual_addresses(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    if !plan.virtual_addresses.is_empty() {
+        f.write_str("\nvirtual addresses\n")?;
+        let mut rows = vec![["ADDRESS", "POOL", "SHARING KEY", "SERVICES"].map(str::to_owned)];
+        for found in &plan.virtual_addresses {
+            let mut first = [
+                found.address.to_string(),
+                found.pool.clone(),
+                found.sharing_key.clone().unwrap_or_default(),
+            ];
+            for service in &found.services {
+                let [address, pool, key] = std::mem::take(&mut first);
+                let service = format!("{}  {}", service.service, service.ports.join(", "));
+                rows.push([address, pool, key, service]);
+            }
+        }
+        table(f, &rows, &[])?;
+    }
+    if !plan.pending.is_empty() {
+        f.write_str("\nwithout a virtual address\n")?;
+        let mut rows = vec![["SERVICE", "PORTS", "WHY"].map(str::to_owned)];
+        rows.extend(plan.pending.iter().map(|pending| {
+            [pending.service.clone(), pending.ports.join(", "), pending.why.clone()]
+        }));
+        table(f, &rows, &[])?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Segment {

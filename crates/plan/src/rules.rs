@@ -7,6 +7,7 @@ mod fields;
 mod given;
 mod mtu;
 mod names;
+mod openstack;
 mod overlap;
 mod policies;
 mod prefixes;
@@ -42,6 +43,7 @@ pub(crate) fn run<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>) -> Vec<Finding
     admission::check(view, &mut found);
     repeats::check(view, &mut found);
     fields::check(view, &mut found);
+    openstack::check(view, &mut found);
     overlap::check(view, &mut found);
     vlans::check(view, wires, &mut found);
     prefixes::check(view, wires, &mut found);

@@ -1,8 +1,8 @@
 //! Where the ledger keeps the addresses that others than IPSets have.
 //!
-//! A site is a subnet of a NetConfig that is on the same segment as an attachment, or as an
-//! interface that a policy makes: an address of its prefix that a pod or a node has must not be an
-//! IPSet's. What is on one segment is decided as for [`check`](crate::check). Where that leads
+//! A site is a subnet of a NetConfig that is on the same segment as an attachment, an interface that a
+//! policy makes, or a pool of virtual addresses: an address of its prefix that a pod, a node or a
+//! Service has must not be an IPSet's. What is on one segment is decided as for [`check`](crate::check). Where that leads
 //! nowhere, an overlap of prefixes has to do, unless VLANs are known and differ: giving one address
 //! twice is worse than giving the next one.
 //!
@@ -29,11 +29,12 @@ pub struct Site {
     pub prefix: Range,
 }
 
-/// The sites of attachments and interfaces.
+/// The sites of attachments, interfaces and pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sites {
     attachments: HashMap<(String, String), Vec<Site>>,
     interfaces: HashMap<(String, String), Vec<Site>>,
+    pools: HashMap<String, Vec<Site>>,
 }
 
 impl Sites {
@@ -41,6 +42,11 @@ impl Sites {
     pub fn of_attachment(&self, namespace: &str, name: &str) -> &[Site] {
         let found = self.attachments.get(&(namespace.to_owned(), name.to_owned()));
         found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The sites that hold addresses of a pool, by its name.
+    pub fn of_pool(&self, name: &str) -> &[Site] {
+        self.pools.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The sites that hold addresses of an interface of a policy, by name of policy and interface.
@@ -59,7 +65,7 @@ pub fn all_sites(netconfigs: &[Source<'_>]) -> Vec<Site> {
     distinct(shared.map(site).collect())
 }
 
-/// Puts the sources (NetConfigs, policies, attachments) together.
+/// Puts the sources (NetConfigs, policies, attachments, pools, advertisements) together.
 pub fn sites(sources: &[Source<'_>]) -> Sites {
     let options = Options::default();
     let known = facts::Sources::new(sources, &options);
@@ -101,6 +107,12 @@ pub fn sites(sources: &[Source<'_>]) -> Sites {
             let key = (policy.name.to_owned(), interface.name.value.to_owned());
             found.interfaces.insert(key, sites);
         }
+    }
+    for (pool, wires) in facts.pools.iter().zip(&segments.pools) {
+        let ranges = pool.ranges.iter().zip(wires).flat_map(|(range, wire)| {
+            shared(&facts, &segments, (*wire, true), &vlans(*wire), &[range.value])
+        });
+        found.pools.insert(pool.name.to_owned(), distinct(ranges.collect()));
     }
     found
 }

@@ -23,11 +23,15 @@ pub enum Kind {
     Node,
     /// coordination.k8s.io/v1 Lease, of nodes.
     Lease,
+    /// Service.
+    Service,
+    /// discovery.k8s.io/v1 EndpointSlice.
+    EndpointSlice,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Deployment,
         Self::ReplicaSet,
         Self::StatefulSet,
@@ -36,6 +40,8 @@ impl Kind {
         Self::Pod,
         Self::Node,
         Self::Lease,
+        Self::Service,
+        Self::EndpointSlice,
     ];
 
     /// As in `kind:` of a manifest.
@@ -49,6 +55,8 @@ impl Kind {
             Self::Pod => "Pod",
             Self::Node => "Node",
             Self::Lease => "Lease",
+            Self::Service => "Service",
+            Self::EndpointSlice => "EndpointSlice",
         }
     }
 
@@ -60,8 +68,9 @@ impl Kind {
             | Self::StatefulSet
             | Self::DaemonSet
             | Self::ControllerRevision => "apps/v1",
-            Self::Pod | Self::Node => "v1",
+            Self::Pod | Self::Node | Self::Service => "v1",
             Self::Lease => "coordination.k8s.io/v1",
+            Self::EndpointSlice => "discovery.k8s.io/v1",
         }
     }
 }

@@ -12,7 +12,8 @@ use k8s_openapi::api::apps::v1::{
     ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet,
 };
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
 };
@@ -116,7 +117,9 @@ fn watch(client: &Client) -> BoxStream<'static, Item> {
         follow(Api::<DaemonSet>::all(all.clone()), News::DaemonSet),
         follow(Api::<ControllerRevision>::all(all.clone()), News::Revision),
         follow(Api::<Pod>::all(all.clone()), News::Pod),
-        follow(Api::<Node>::all(all), News::Node),
+        follow(Api::<Node>::all(all.clone()), News::Node),
+        follow(Api::<Service>::all(all.clone()), News::Service),
+        follow(Api::<EndpointSlice>::all(all), News::Slice),
         follow(leases, News::Lease),
     ])
     .boxed()
@@ -183,6 +186,8 @@ impl Writer {
             Kind::Pod => ApiResource::erase::<Pod>(&()),
             Kind::Node => ApiResource::erase::<Node>(&()),
             Kind::Lease => ApiResource::erase::<Lease>(&()),
+            Kind::Service => ApiResource::erase::<Service>(&()),
+            Kind::EndpointSlice => ApiResource::erase::<EndpointSlice>(&()),
         };
         if key.namespace.is_empty() {
             Api::all_with(self.client.clone(), &resource)

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::action::{Action, Answer, Decision, Notice, Verb};
 use crate::settings::Settings;
 use crate::world::{Changed, News, World};
-use crate::{daemon_set, deployment, nodes, replica_set, scheduler, stateful_set};
+use crate::{daemon_set, deployment, endpoint_slices, nodes, replica_set, scheduler, stateful_set};
 
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(50);
 const LONGEST_RETRY: SignedDuration = SignedDuration::from_secs(30);
@@ -42,6 +42,8 @@ pub enum Item {
     StatefulSet(Key),
     /// A DaemonSet.
     DaemonSet(Key),
+    /// The EndpointSlices of a Service.
+    Service(Key),
     /// A pod that is being deleted and has no node that could confirm it.
     Lost(Key),
 }
@@ -189,6 +191,7 @@ impl Engine {
             Item::ReplicaSet(key) => replica_set::decide(world, key, now, room),
             Item::StatefulSet(key) => stateful_set::decide(world, key, now, room),
             Item::DaemonSet(key) => daemon_set::decide(world, key, now, room),
+            Item::Service(key) => endpoint_slices::decide(world, key),
             Item::Schedule => scheduler::decide(world, now),
             Item::Cidrs => nodes::decide_cidrs(world, &self.settings),
             Item::Node(name) => nodes::decide(world, name, now, &self.settings),

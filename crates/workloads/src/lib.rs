@@ -22,6 +22,7 @@
 //! | [`stateful_set`] | pods with an identity, one after the other |
 //! | [`daemon_set`] | one pod on every node that takes it |
 //! | [`history`] | what the templates of StatefulSets and DaemonSets were |
+//! | [`endpoint_slices`] | which pods stand behind a Service |
 //! | [`scheduler`] | a node for every pod |
 //! | [`nodes`] | addresses for nodes, silent nodes, pods that must leave |
 //! | [`driver`] | watches and writes |
@@ -31,7 +32,7 @@ pub mod action;
 pub mod daemon_set;
 pub mod deployment;
 pub mod driver;
-
+pub mod endpoint_slices;
 pub mod engine;
 pub mod history;
 pub mod labels;

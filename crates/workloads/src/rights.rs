@@ -29,6 +29,9 @@ const RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("", &["pods/binding"], &["create"]),
     ("", &["nodes", "nodes/status"], &["patch"]),
     ("coordination.k8s.io", &["leases"], &[]),
+    ("", &["services"], &[]),
+    ("", &["services/finalizers"], &["update"]),
+    ("discovery.k8s.io", &["endpointslices"], &["create", "patch", "delete"]),
 ];
 
 /// The rules of a role that lets [`run`](crate::run) do its work.

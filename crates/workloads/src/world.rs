@@ -11,7 +11,8 @@ use k8s_openapi::api::apps::v1::{
     ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet,
 };
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use landbridge_controllers::mirror::{Change, Epoch, Key, Mirror, Observed, Told};
@@ -19,6 +20,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::action::Kind;
+use crate::endpoint_slices;
+use crate::labels::Labels;
 use crate::pods;
 
 /// Where the nodes' leases are.
@@ -85,6 +88,10 @@ pub enum News {
     Node(Told<Seen<Node>>),
     /// Of leases, in every namespace.
     Lease(Told<Seen<Lease>>),
+    /// Of Services.
+    Service(Told<Seen<Service>>),
+    /// Of EndpointSlices.
+    Slice(Told<Seen<EndpointSlice>>),
 }
 
 /// What became different.
@@ -106,6 +113,10 @@ pub enum Changed {
     Node(Key, Option<Arc<Node>>, Option<Arc<Node>>),
     /// A lease.
     Lease(Key),
+    /// A Service.
+    Service(Key),
+    /// An EndpointSlice, from this to that.
+    Slice(Key, Option<Arc<EndpointSlice>>, Option<Arc<EndpointSlice>>),
 }
 
 /// Objects by what they belong to.
@@ -122,6 +133,8 @@ pub struct World {
     pods: Mirror<Seen<Pod>>,
     nodes: Mirror<Seen<Node>>,
     leases: Mirror<Seen<Lease>>,
+    services: Mirror<Seen<Service>>,
+    slices: Mirror<Seen<EndpointSlice>>,
     /// Uids of what the API said is gone.
     doomed: HashSet<String>,
     /// Pods that were bound, by uid.
@@ -133,6 +146,11 @@ pub struct World {
     sets_of: Index,
     revisions_of: Index,
     orphan_sets: Index,
+    /// Pods by each of their labels.
+    pods_by_label: Index,
+    /// Services by the first label they select.
+    services_by_label: Index,
+    slices_of: Index,
     /// Which pod of an owner went last: so that no name comes back.
     last_gone: HashMap<String, String>,
     heard: HashMap<Arc<str>, Timestamp>,
@@ -150,6 +168,16 @@ fn take(index: &mut Index, of: &str, key: &Key) {
             index.remove(of);
         }
     }
+}
+
+/// Labels as names in an [`Index`]: each with its namespace.
+fn labels_of<'a>(key: &'a Key, labels: Option<&'a Labels>) -> impl Iterator<Item = String> + 'a {
+    let labels = labels.into_iter().flatten();
+    labels.map(|(name, value)| format!("{} {name}={value}", key.namespace))
+}
+
+fn has_all(labels: Option<&Labels>, wanted: &Labels) -> bool {
+    wanted.iter().all(|(name, value)| pods::has_label(labels, name, value))
 }
 
 impl World {
@@ -187,6 +215,14 @@ impl World {
             News::Lease(told) => {
                 let changes = self.leases.tell(told);
                 changes.into_iter().map(|change| self.lease_changed(change.key, now)).collect()
+            }
+            News::Service(told) => {
+                let changes = self.services.tell(told);
+                changes.into_iter().map(|change| self.service_changed(change)).collect()
+            }
+            News::Slice(told) => {
+                let changes = self.slices.tell(told);
+                changes.into_iter().map(|change| self.slice_changed(change)).collect()
             }
         }
     }
@@ -231,7 +267,11 @@ impl World {
                 let change = self.nodes.learn(epoch, read(object)?)?;
                 Some(self.node_changed(change, now))
             }
-            Kind::Lease => None,
+            Kind::EndpointSlice => {
+                let change = self.slices.learn(epoch, read(object)?)?;
+                Some(self.slice_changed(change))
+            }
+            Kind::Lease | Kind::Service => None,
         }
     }
 
@@ -262,6 +302,14 @@ impl World {
                 self.doomed.insert(gone.to_owned());
                 Some(Changed::Revision(key.clone(), Some(revision), None))
             }
+            Kind::EndpointSlice => {
+                let slice = self.slice(key)?.clone();
+                if uid(&slice.metadata) != gone {
+                    return None;
+                }
+                self.doomed.insert(gone.to_owned());
+                Some(Changed::Slice(key.clone(), Some(slice), None))
+            }
             _ => None,
         }
     }
@@ -284,6 +332,8 @@ impl World {
             Kind::Pod => self.pods.epoch(),
             Kind::Node => self.nodes.epoch(),
             Kind::Lease => self.leases.epoch(),
+            Kind::Service => self.services.epoch(),
+            Kind::EndpointSlice => self.slices.epoch(),
         }
     }
 
@@ -297,6 +347,8 @@ impl World {
             && self.pods.is_complete()
             && self.nodes.is_complete()
             && self.leases.is_complete()
+            && self.services.is_complete()
+            && self.slices.is_complete()
     }
 
     fn set_changed(&mut self, change: Change<Seen<ReplicaSet>>) -> Changed {
@@ -352,6 +404,9 @@ impl World {
             if let Some(node) = pods::node(pod) {
                 take(&mut self.pods_on, node, &key);
             }
+            for label in labels_of(&key, pod.metadata.labels.as_ref()) {
+                take(&mut self.pods_by_label, &label, &key);
+            }
             if after.as_ref().is_none_or(|after| after.metadata.uid != pod.metadata.uid) {
                 self.doomed.remove(uid(&pod.metadata));
                 self.assumed.remove(uid(&pod.metadata));
@@ -362,6 +417,9 @@ impl World {
         }
         self.unscheduled.remove(&key);
         if let Some(pod) = &after {
+            for label in labels_of(&key, pod.metadata.labels.as_ref()) {
+                put(&mut self.pods_by_label, &label, &key);
+            }
             match controller(&pod.metadata) {
                 Some(owner) => put(&mut self.pods_of, &owner.uid, &key),
                 None => put(&mut self.orphan_pods, &key.namespace, &key),
@@ -414,6 +472,81 @@ impl World {
         Changed::Lease(key)
     }
 
+    fn service_changed(&mut self, change: Change<Seen<Service>>) -> Changed {
+        let key = change.key;
+        let after = self.services.get(&key).map(|seen| seen.object.clone());
+        let first = |service: &Service| {
+            labels_of(&key, service.spec.as_ref().and_then(|spec| spec.selector.as_ref())).next()
+        };
+        if let Some(label) = change.before.as_ref().and_then(|seen| first(&seen.object)) {
+            take(&mut self.services_by_label, &label, &key);
+        }
+        if let Some(label) = after.as_deref().and_then(first) {
+            put(&mut self.services_by_label, &label, &key);
+        }
+        Changed::Service(key)
+    }
+
+    fn slice_changed(&mut self, change: Change<Seen<EndpointSlice>>) -> Changed {
+        let key = change.key;
+        let before = change.before.map(|seen| seen.object);
+        let after = self.slices.get(&key).map(|seen| seen.object.clone());
+        let of = |slice: &EndpointSlice| {
+            let name = endpoint_slices::service_of(&slice.metadata)?;
+            Some(Key::new(&key.namespace, name).to_string())
+        };
+        if let Some(slice) = &before {
+            if let Some(service) = of(slice) {
+                take(&mut self.slices_of, &service, &key);
+            }
+            if after.as_ref().is_none_or(|after| after.metadata.uid != slice.metadata.uid) {
+                self.doomed.remove(uid(&slice.metadata));
+            }
+        }
+        if let Some(service) = after.as_deref().and_then(of) {
+            put(&mut self.slices_of, &service, &key);
+        }
+        Changed::Slice(key, before, after)
+    }
+
+    /// A Service.
+    pub fn service(&self, key: &Key) -> Option<&Arc<Service>> {
+        self.services.get(key).map(|seen| &seen.object)
+    }
+
+    /// An EndpointSlice.
+    pub fn slice(&self, key: &Key) -> Option<&Arc<EndpointSlice>> {
+        let slice = &self.slices.get(key)?.object;
+        (!self.doomed.contains(uid(&slice.metadata))).then_some(slice)
+    }
+
+    /// EndpointSlices that say they are of a Service, by name.
+    pub fn slices_of(&self, service: &Key) -> impl Iterator<Item = &Arc<EndpointSlice>> {
+        let keys = self.slices_of.get(&service.to_string());
+        keys.into_iter().flatten().filter_map(|key| self.slice(key))
+    }
+
+    /// Pods of a namespace that have all these labels, by name. No label selects nobody.
+    pub fn pods_with(&self, namespace: &str, wanted: &Labels) -> Vec<&Arc<Pod>> {
+        let at = Key::new(namespace, "");
+        let Some(first) = labels_of(&at, Some(wanted)).next() else { return Vec::new() };
+        let pods = self.pods_at(&self.pods_by_label, &first);
+        pods.filter(|pod| has_all(pod.metadata.labels.as_ref(), wanted)).collect()
+    }
+
+    /// Services that select a pod.
+    pub fn services_of(&self, pod: &Pod) -> impl Iterator<Item = &Key> {
+        let labels = pod.metadata.labels.as_ref();
+        let at = key_of(&pod.metadata);
+        let near = labels_of(&at, labels).filter_map(|label| self.services_by_label.get(&label));
+        let near: Vec<&Key> = near.flatten().collect();
+        near.into_iter().filter(move |key| {
+            let spec = self.service(key).and_then(|service| service.spec.as_ref());
+            let selector = spec.and_then(|spec| spec.selector.as_ref());
+            selector.is_some_and(|selector| has_all(labels, selector))
+        })
+    }
+
     /// A Deployment.
     pub fn deployment(&self, key: &Key) -> Option<&Arc<Deployment>> {
         self.deployments.get(key).map(|seen| &seen.object)
@@ -457,6 +590,8 @@ impl World {
             Kind::Pod => self.pods.get(key).map(Observed::revision),
             Kind::Node => self.nodes.get(key).map(Observed::revision),
             Kind::Lease => self.leases.get(key).map(Observed::revision),
+            Kind::Service => self.services.get(key).map(Observed::revision),
+            Kind::EndpointSlice => self.slices.get(key).map(Observed::revision),
         }
     }
 
@@ -564,6 +699,7 @@ impl World {
         all.extend(pods.map(|s| Changed::Pod(s.key.clone(), None, Some(s.object.clone()))));
         let nodes = self.nodes.iter();
         all.extend(nodes.map(|s| Changed::Node(s.key.clone(), None, Some(s.object.clone()))));
+        all.extend(self.services.iter().map(|seen| Changed::Service(seen.key.clone())));
         all
     }
 

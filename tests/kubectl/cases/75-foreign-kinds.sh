@@ -68,10 +68,15 @@ samples() {
     local shared=${LANDBRIDGE_SHARED:-$HERE/../../../shared}/samples file
     [ -d "$shared" ] || not_here "upstream's samples are not here ($shared)"
     k delete ipsets,netconfigs --all
-    kc create ns metallb-system
-    for file in infra-operator/{netconfig,ipset,dnsmasq,dnsdata}.yaml octavia-operator/octavia{-nad,}.yaml \
-        openstack-operator/network_isolation{,_2023,_ceph}.yaml; do
+    # The seed's files, deleted before, had the namespace among them.
+    kc get ns metallb-system || kc create ns metallb-system
+    for file in infra-operator/{netconfig,ipset,dnsmasq,dnsdata}.yaml octavia-operator/octavia{-nad,}.yaml; do
         lacks "re:[Ee]rror|unknown field" k apply -f "$shared/$file"
+    done
+    # One control plane per namespace: one after the other (78-controlplane.sh looks at what is made of them).
+    for file in openstack-operator/network_isolation{,_2023,_ceph}.yaml; do
+        lacks "re:[Ee]rror|unknown field" k apply -f "$shared/$file"
+        k delete -f "$shared/$file"
     done
     for file in metallb/{ipaddresspool_simple,l2adv_selects_pools_by_list}.yaml; do
         lacks "re:[Ee]rror|unknown field" kc apply -f "$shared/$file"
@@ -79,10 +84,8 @@ samples() {
     for file in metallb/{ipaddresspool_simple,l2adv_selects_pools_by_list}.yaml; do
         kc delete -f "$shared/$file"
     done
-    for file in openstack-operator/network_isolation{_ceph,}.yaml octavia-operator/octavia{,-nad}.yaml \
-        infra-operator/{dnsdata,dnsmasq,ipset,netconfig}.yaml; do
+    for file in octavia-operator/octavia{,-nad}.yaml infra-operator/{dnsdata,dnsmasq,ipset,netconfig}.yaml; do
         k delete -f "$shared/$file"
     done
-    kc delete ns metallb-system
 }
 t "upstream's samples apply unchanged" samples

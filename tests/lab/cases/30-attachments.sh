@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2317
 # Pods with more than one interface: the seed's NADs, annotation and `ip a`.
 
-GLANCE=service=glance-external
-glance() { ko get pods -l "$GLANCE" -o "jsonpath={.items[$1].metadata.name}"; }
+TWO=app=two-networks
+two() { ko get pods -l "$TWO" -o "jsonpath={.items[$1].metadata.name}"; }
 
 seed_pods() {
     local seed=$EXAMPLES/seeds/000-networking
-    ko apply -f "$seed/60-nad-internalapi.yaml" -f "$seed/61-nad-storage.yaml" -f "$seed/62-glance-pods.yaml"
-    ko rollout status --timeout=90s deployment/glance-external-api
+    ko apply -f "$seed/60-nad-internalapi.yaml" -f "$seed/61-nad-storage.yaml" -f "$seed/62-two-networks.yaml"
+    ko rollout status --timeout=90s deployment/two-networks
     local one two
-    one=$(glance 0) two=$(glance 1)
+    one=$(two 0) two=$(two 1)
     [ "$(ko get pod "$one" -o 'jsonpath={.spec.nodeName}')" != "$(ko get pod "$two" -o 'jsonpath={.spec.nodeName}')" ]
     # What the seed shows: lo, eth0, net1, net2, each with its address.
     has "re:eth0@.*mtu 1500" on "pod/openstack/$one" ip link
@@ -25,7 +25,7 @@ t "attachments: the seed's Deployment has the seed's interfaces and meets itself
 
 as_multus() {
     local one
-    one=$(glance 0)
+    one=$(two 0)
     has "re:Add net1 \[172\.17\.0\.(30|31)/24\] from openstack/internalapi" ko get events --field-selector "involvedObject.name=$one,reason=AddedInterface"
     same "landbridge-cluster openstack/internalapi openstack/storage" networks_of "$one"
     same "openstack/$one net1" kc -n kube-system get ippool 172.17.0.0-24 -o "jsonpath={.spec.allocations.$(($(address_on openstack "$one" openstack/internalapi | cut -d. -f4)))['podref','ifname']}"
@@ -39,31 +39,31 @@ t "attachments: status, events and records as Multus and whereabouts write them"
 
 static_pod() {
     ko apply -f "$EXAMPLES/seeds/000-networking/63-static-pod.yaml"
-    ko wait --for=condition=Ready --timeout=60s pod/ovsdbserver-nb-0
-    has "172.17.0.20/24" on pod/openstack/ovsdbserver-nb-0 ip -br addr show net1
+    ko wait --for=condition=Ready --timeout=60s pod/static-address
+    has "172.17.0.20/24" on pod/openstack/static-address ip -br addr show net1
     # On its own network and on no other: the second interface and the cluster network do not lead there.
-    reaches "pod/openstack/$(glance 0)" 172.17.0.20
-    cannot_reach "pod/openstack/$(glance 0)" 172.17.0.20 -I net2
-    cannot_reach "pod/openstack/$(glance 0)" 172.17.0.20 -I eth0
-    cannot_reach pod/openstack/ovsdbserver-nb-0 "$(address_on openstack "$(glance 0)" openstack/storage)"
+    reaches "pod/openstack/$(two 0)" 172.17.0.20
+    cannot_reach "pod/openstack/$(two 0)" 172.17.0.20 -I net2
+    cannot_reach "pod/openstack/$(two 0)" 172.17.0.20 -I eth0
+    cannot_reach pod/openstack/static-address "$(address_on openstack "$(two 0)" openstack/storage)"
     # The same address again is refused, and whoever holds it is named.
-    sed 's/ovsdbserver-nb-0/thief/' "$EXAMPLES/seeds/000-networking/63-static-pod.yaml" | ko apply -f -
+    sed 's/static-address/thief/' "$EXAMPLES/seeds/000-networking/63-static-pod.yaml" | ko apply -f -
     eventually 60 thief_told
     ko delete pod thief
 }
-thief_told() { ko get events --field-selector involvedObject.name=thief -o json | grep -q "openstack/ovsdbserver-nb-0"; }
+thief_told() { ko get events --field-selector involvedObject.name=thief -o json | grep -q "openstack/static-address"; }
 t "attachments: a static address, reached on its network only, and nobody gets it twice" static_pod
 
 exec_and_logs() {
     local one
-    one=$(glance 0)
+    one=$(two 0)
     has "172.17.0." ko exec "$one" -- ip -br addr show net1
     fails "command terminated with exit code 3" ko exec "$one" -- sh -c 'exit 3'
     same "hello" ko exec -i "$one" -- cat <<<"hello"
     has "9292" ko logs "$one"
     fails "not valid for pod" ko logs "$one" -c nothere
     # The responder answers over the cluster network and over the attachment.
-    has "$one" on "pod/openstack/$(glance 1)" curl -s --max-time 5 "http://$(address_on openstack "$one" openstack/storage):9292/"
+    has "$one" on "pod/openstack/$(two 1)" curl -s --max-time 5 "http://$(address_on openstack "$one" openstack/storage):9292/"
 }
 t "pods: kubectl exec and logs, and the responder answers on its ports" exec_and_logs
 

@@ -14,7 +14,7 @@ compute() {
     has "re:default via 192.168.122.1" on edpm-compute-0 ip route
     # Pods and compute nodes meet on the isolated network.
     reaches edpm-compute-0 172.17.0.20
-    reaches pod/openstack/ovsdbserver-nb-0 172.17.0.150
+    reaches pod/openstack/static-address 172.17.0.150
     lacks "172.17" on edpm-compute-1 ip -br addr
 }
 t "hosts: a compute node gets VLANs, addresses and routes from its IPSet" compute

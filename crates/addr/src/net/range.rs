@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
+
 use super::{Cidr, Family};
 use crate::count::Count;
 use crate::number::{known, number};
@@ -85,6 +87,35 @@ impl Range {
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         // IPv4 sorts before all of IPv6, so different families come out as a wrong order.
         Self::new(self.first.max(other.first), self.last.min(other.last))
+    }
+
+    /// The fewest prefixes that hold exactly these addresses, in order; at most two for each bit of
+    /// an address.
+    ///
+    /// ```
+    /// use landbridge_addr::net::Range;
+    ///
+    /// let prefixes = Range::parse("172.17.0.80-172.17.0.90")?.prefixes();
+    /// let texts: Vec<_> = prefixes.map(|prefix| prefix.to_string()).collect();
+    /// assert_eq!(texts, ["172.17.0.80/29", "172.17.0.88/31", "172.17.0.90/32"]);
+    /// # Ok::<(), landbridge_addr::net::NotARange>(())
+    /// ```
+    pub fn prefixes(&self) -> impl Iterator<Item = IpNet> {
+        let width: u32 = if self.first.is_ipv4() { 32 } else { 128 };
+        let family = self.family();
+        let (first, last) = self.numbers();
+        let mut next = Some(first);
+        std::iter::from_fn(move || {
+            let at = next?;
+            // As large as the alignment of its first address allows, and what is left of the range.
+            let left = last - at;
+            let fits = left.checked_add(1).map_or(128, u128::ilog2);
+            let bits = at.trailing_zeros().min(width).min(fits);
+            let end = at | 1u128.checked_shl(bits).map_or(u128::MAX, |size| size - 1);
+            next = end.checked_add(1).filter(|next| *next <= last);
+            let length = u8::try_from(width - bits).unwrap_or_default();
+            IpNet::new(known(family, at), length).ok()
+        })
     }
 
     /// First and last as numbers.
@@ -248,6 +279,27 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(Range::parse(text).unwrap().len(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn prefixes_cover_a_range_and_nothing_else() {
+        let cases = [
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("10.0.0.0/24", "10.0.0.0/24"),
+            ("0.0.0.0/0", "0.0.0.0/0"),
+            ("::/0", "::/0"),
+            ("10.0.0.1-10.0.0.6", "10.0.0.1/32 10.0.0.2/31 10.0.0.4/31 10.0.0.6/32"),
+            ("255.255.255.254-255.255.255.255", "255.255.255.254/31"),
+            ("fd00::ffff-fd00::1:1", "fd00::ffff/128 fd00::1:0/127"),
+            ("8000::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "8000::/1"),
+        ];
+        for (text, expected) in cases {
+            let range = Range::parse(text).unwrap();
+            let texts: Vec<_> = range.prefixes().map(|prefix| prefix.to_string()).collect();
+            assert_eq!(texts.join(" "), expected, "{text}");
+        }
+        let longest = Range::parse("::1-ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe").unwrap();
+        assert_eq!(longest.prefixes().count(), 254);
     }
 
     #[test]

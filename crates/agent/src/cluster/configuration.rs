@@ -3,6 +3,9 @@
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
+/// The bridge of a node's pods.
+pub const BRIDGE: &str = "cni0";
+
 /// A bridge with the node as gateway, and addresses from the node's own ranges.
 pub fn configuration(pod_ranges: &[IpNet], data_dir: &str, mtu: u32) -> Value {
     let ranges: Vec<Value> =
@@ -19,7 +22,7 @@ pub fn configuration(pod_ranges: &[IpNet], data_dir: &str, mtu: u32) -> Value {
         "name": "landbridge-cluster",
         "plugins": [{
             "type": "bridge",
-            "bridge": "cni0",
+            "bridge": BRIDGE,
             "isGateway": true,
             "mtu": mtu,
             "ipam": { "type": "host-local", "dataDir": data_dir, "ranges": ranges, "routes": routes },

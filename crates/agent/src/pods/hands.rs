@@ -235,6 +235,7 @@ impl Hands {
             node: self.settings.node.clone(),
             containers,
             report: Some(files.report()),
+            authority: self.settings.authority.clone(),
         };
         std::fs::write(files.settings(), serde_json::to_vec(&config)?)?;
         let _ = std::fs::remove_file(files.report());

@@ -20,6 +20,8 @@ pub struct Answer<'a> {
     pub container: &'a str,
     pub port: Port,
     pub peer: SocketAddr,
+    /// The name the client asked for, if it came by TLS.
+    pub tls: Option<&'a str>,
     pub interfaces: &'a [Interface],
 }
 
@@ -43,6 +45,9 @@ impl Answer<'_> {
             let _ = writeln!(text, "{} {}", interface.name, interface.addresses.join(" "));
         }
         let _ = writeln!(text, "port {} of container {}", self.port.number, self.container);
+        if let Some(name) = self.tls {
+            let _ = writeln!(text, "TLS for {name}");
+        }
         let _ = writeln!(text, "you are {}", self.peer);
         text
     }
@@ -51,7 +56,7 @@ impl Answer<'_> {
     pub fn json(&self) -> String {
         let addresses: serde_json::Map<String, serde_json::Value> =
             self.interfaces.iter().map(|i| (i.name.clone(), json!(i.addresses))).collect();
-        let mut text = json!({
+        let mut answer = json!({
             "namespace": self.config.namespace,
             "pod": self.config.pod,
             "uid": self.config.uid,
@@ -61,8 +66,11 @@ impl Answer<'_> {
             "protocol": self.port.protocol,
             "addresses": addresses,
             "peer": self.peer.to_string(),
-        })
-        .to_string();
+        });
+        if let Some(name) = self.tls {
+            answer["tls"] = name.into();
+        }
+        let mut text = answer.to_string();
         text.push('\n');
         text
     }

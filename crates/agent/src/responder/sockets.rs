@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -11,8 +12,10 @@ use landbridge_linux::Handle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answer::{Answer, Interface};
-use super::connection::{Asked, Connection};
+use super::authority::Authority;
+use super::connection::{Asked, Connection, WAITING};
 use super::log::Log;
+use super::secure::{self, Certificates, Secure};
 use super::{Port, Problem, Protocol, Report, ResponderConfig};
 
 /// So many clients at once; the one that has been silent for longest makes room for the next.
@@ -50,7 +53,19 @@ struct Client {
     container: usize,
     port: Port,
     connection: Connection,
+    /// Nothing was received yet: it is not known whether there is TLS.
+    is_new: bool,
+    secure: Option<Secure>,
+    /// What is to be sent, as it goes onto the wire.
+    wire: Vec<u8>,
     heard: Instant,
+}
+
+impl Client {
+    /// Whether more may be read.
+    fn is_hungry(&self) -> bool {
+        self.connection.hungry() && self.wire.len() < WAITING
+    }
 }
 
 /// Everything a responder holds.
@@ -59,6 +74,8 @@ pub struct Sockets {
     logs: Vec<Log>,
     served: Vec<Served>,
     missing: Vec<Missing>,
+    /// For TLS, where an authority of pods was given.
+    certificates: Option<Arc<Certificates>>,
     clients: HashMap<u64, Client>,
     /// Numbers the clients.
     next: u64,
@@ -82,8 +99,9 @@ impl Sockets {
             }
         }
         let (served, clients) = (Vec::new(), HashMap::new());
-        let mut new = Self { config, logs, served, missing, clients, next: 0 };
+        let mut new = Self { config, logs, served, missing, certificates: None, clients, next: 0 };
         new.greet();
+        new.certify();
         new.bind();
         new.report();
         Ok(new)
@@ -125,6 +143,18 @@ impl Sockets {
         );
         for container in 0..self.config.containers.len() {
             self.log(container, &text);
+        }
+    }
+
+    /// Takes the authority of pods, if there is one.
+    fn certify(&mut self) {
+        let Some(path) = &self.config.authority else { return };
+        match std::fs::read_to_string(path).and_then(|pem| Authority::of_key(&pem)) {
+            Ok(authority) => self.certificates = Some(Arc::new(Certificates::new(authority))),
+            Err(error) => {
+                let text = format!("no TLS: cannot use the key {}: {error}", path.display());
+                self.log(0, &text);
+            }
         }
     }
 
@@ -184,8 +214,8 @@ impl Sockets {
         for number in &numbers {
             let client = &self.clients[number];
             let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, client.connection.hungry());
-            flags.set(PollFlags::OUT, !client.connection.output.is_empty());
+            flags.set(PollFlags::IN, client.is_hungry());
+            flags.set(PollFlags::OUT, !client.wire.is_empty());
             fds.push(PollFd::new(&client.stream, flags));
         }
         let timeout = Timespec::try_from(most).ok();
@@ -216,7 +246,7 @@ impl Sockets {
                 let mut buffer = [0; PIECE];
                 let Ok((length, from)) = socket.recv_from(&mut buffer) else { return };
                 let peer = canonical(from);
-                let line = self.words(container, port, peer, &Asked::Line);
+                let line = self.words(container, port, peer, None, &Asked::Line);
                 if let Socket::Udp(socket) = &self.served[index].socket {
                     let _ = socket.send_to(line.as_bytes(), from);
                 }
@@ -232,8 +262,17 @@ impl Sockets {
                 self.clients.remove(&number);
             }
         }
-        let (connection, heard) = (Connection::default(), Instant::now());
-        let client = Client { stream, peer, container, port, connection, heard };
+        let client = Client {
+            stream,
+            peer,
+            container,
+            port,
+            connection: Connection::default(),
+            is_new: true,
+            secure: None,
+            wire: Vec::new(),
+            heard: Instant::now(),
+        };
         self.clients.insert(self.next, client);
         self.next += 1;
     }
@@ -248,43 +287,92 @@ impl Sockets {
 
     /// Reads and writes once. Says whether the connection goes on.
     fn exchange(&mut self, client: &mut Client) -> bool {
-        if client.connection.hungry() {
+        if client.is_hungry() {
             let mut buffer = [0; PIECE];
             match client.stream.read(&mut buffer) {
                 Ok(0) => client.connection.end(),
-                Ok(length) => {
-                    let (container, port, peer) = (client.container, client.port, client.peer);
-                    client.connection.receive(&buffer[..length], |asked| {
-                        let what = match asked {
-                            Asked::Http { line, .. } => line.clone(),
-                            Asked::Line => "no HTTP".to_owned(),
-                        };
-                        self.log(container, &format!("{peer} TCP {} {what}", port.number));
-                        self.words(container, port, peer, asked)
-                    });
+                Ok(length) => self.receive(client, &buffer[..length]),
+                Err(error) if passing(&error) => {}
+                Err(_) => return false,
+            }
+        }
+        let Client { connection, secure, wire, .. } = client;
+        match secure {
+            None => wire.append(&mut connection.output),
+            Some(secure) => {
+                let is_last = connection.closing;
+                let sent = secure.send(&mut connection.output, wire);
+                if is_last {
+                    secure.end();
                 }
+                if sent.and_then(|()| secure.send(&mut Vec::new(), wire)).is_err() {
+                    return false;
+                }
+            }
+        }
+        if !wire.is_empty() {
+            match client.stream.write(wire) {
+                Ok(length) => drop(wire.drain(..length)),
                 Err(error) if passing(&error) => {}
                 Err(_) => return false,
             }
         }
-        let output = &mut client.connection.output;
-        if !output.is_empty() {
-            match client.stream.write(output) {
-                Ok(length) => drop(output.drain(..length)),
-                Err(error) if passing(&error) => {}
-                Err(_) => return false,
-            }
-        }
-        !(client.connection.closing && client.connection.output.is_empty())
+        !(client.connection.closing && client.wire.is_empty())
     }
 
-    fn words(&self, container: usize, port: Port, peer: SocketAddr, asked: &Asked) -> String {
+    /// Takes in bytes of the wire.
+    fn receive(&mut self, client: &mut Client, bytes: &[u8]) {
+        let (container, port, peer) = (client.container, client.port, client.peer);
+        if std::mem::take(&mut client.is_new) && secure::greets(bytes) {
+            client.secure = self.secure(&client.stream);
+        }
+        let mut plain = Ok(bytes.to_vec());
+        if let Some(secure) = &mut client.secure {
+            plain = secure.receive(bytes);
+        }
+        let plain = plain.unwrap_or_else(|error| {
+            self.log(container, &format!("{peer} TCP {} TLS: {error}", port.number));
+            client.connection.closing = true;
+            Vec::new()
+        });
+        if plain.is_empty() {
+            return;
+        }
+        let name = client.secure.as_ref().map(|secure| secure.name().unwrap_or("-").to_owned());
+        client.connection.receive(&plain, |asked| {
+            let what = match asked {
+                Asked::Http { line, .. } => line.clone(),
+                Asked::Line => "no HTTP".to_owned(),
+            };
+            let by = name.as_ref().map(|name| format!(" TLS {name}")).unwrap_or_default();
+            self.log(container, &format!("{peer} TCP {}{by} {what}", port.number));
+            self.words(container, port, peer, name.as_deref(), asked)
+        });
+    }
+
+    /// TLS for a connection, where there is an authority.
+    fn secure(&self, stream: &TcpStream) -> Option<Secure> {
+        let certificates = self.certificates.as_ref()?;
+        let here: IpAddr = stream.local_addr().ok()?.ip().to_canonical();
+        Secure::new(certificates, here).ok()
+    }
+
+    /// `tls`: the name a client asked for that came by TLS.
+    fn words(
+        &self,
+        container: usize,
+        port: Port,
+        peer: SocketAddr,
+        tls: Option<&str>,
+        asked: &Asked,
+    ) -> String {
         let interfaces = interfaces();
         let answer = Answer {
             config: &self.config,
             container: &self.config.containers[container].name,
             port,
             peer,
+            tls,
             interfaces: &interfaces,
         };
         match asked {

@@ -38,6 +38,7 @@ impl Running {
             node: "worker-1".into(),
             containers: vec![container],
             report: Some(dir.path().join("report.json")),
+            authority: None,
         };
         let path = dir.path().join("responder.json");
         std::fs::write(&path, serde_json::to_vec(&config).unwrap()).unwrap();

@@ -38,6 +38,10 @@ impl Hooks for OpenStackHooks {
         Ok(())
     }
 
+    fn validate(&self, request: &Request<'_>, object: &Value) -> ApiResult<Vec<String>> {
+        super::rules::judge(request, object)
+    }
+
     fn webhook_name(&self) -> Option<&str> {
         Some("openstack.landbridge.dev")
     }

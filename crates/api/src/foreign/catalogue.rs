@@ -152,6 +152,12 @@ pub fn find(spot: Spot<'_>) -> Listening {
         let service = sections.last().map_or(name, |section| *section);
         return Listening { service: join(service, None, endpoint), ports: Vec::new() };
     };
+    // Services with one endpoint, which need not be named.
+    let endpoint = endpoint.or(match entry.service {
+        "nova-metadata" => Some("internal"),
+        "nova-novncproxy" => Some("public"),
+        _ => None,
+    });
     let instance = instance(entry, sections, depth, name);
     let service = match entry.naming {
         Naming::Fixed => entry.service.to_owned(),
@@ -211,7 +217,14 @@ mod tests {
 
     #[test]
     fn sections_and_kinds_lead_to_services() {
-        let cases: [(&str, &str, Option<&str>, &str, usize); 13] = [
+        let cases: [(&str, &str, Option<&str>, &str, usize); 14] = [
+            (
+                "nova.template.metadataServiceTemplate",
+                "OpenStackControlPlane",
+                None,
+                "nova-metadata-internal",
+                1,
+            ),
             (
                 "keystone.template",
                 "OpenStackControlPlane",

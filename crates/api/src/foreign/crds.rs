@@ -5,12 +5,13 @@
 //! hundreds, unknown ones are kept as they are. A real cluster has these CRDs from their owners:
 //! [`crate::crds`] leaves them out.
 
+mod openstack;
 mod schema;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
-    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps, ValidationRule,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -18,11 +19,11 @@ use self::schema::{
     default, flag, free, int_or_string, integer, list, map, object, open, required, selector,
     selectors, text, texts, time,
 };
-use super::{cni, metallb, nmstate, whereabouts};
+use super::{cni, metallb, nmstate, route, whereabouts};
 
 /// Every foreign kind that the embedded API serves.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [cni(), whereabouts(), nmstate(), metallb(), openstack()]
+    [cni(), whereabouts(), nmstate(), metallb(), announcements(), openstack::openstack(), routes()]
         .into_iter()
         .flatten()
         .map(Served::crd)
@@ -377,134 +378,174 @@ fn metallb() -> Vec<Served> {
                 [("spec", advertisement), ("status", object("Nothing is reported.", []))],
             ),
         ),
+        kind(
+            "ConfigurationState",
+            "configurationstates",
+            "configurationstate",
+            vec![
+                column("Result", "string", ".status.result"),
+                column("ErrorSummary", "string", ".status.errorSummary"),
+                column("Age", "date", ".metadata.creationTimestamp"),
+            ],
+            object(
+                "Whether the configuration makes sense to one component.",
+                [("spec", free("Nothing is asked.")), ("status", configuration_status())],
+            ),
+        ),
     ]
 }
 
-/// Sections of an OpenStackControlPlane, of both generations.
-const SECTIONS: [&str; 24] = [
-    "barbican",
-    "ceilometer",
-    "cinder",
-    "designate",
-    "dns",
-    "galera",
-    "glance",
-    "heat",
-    "horizon",
-    "ironic",
-    "keystone",
-    "manila",
-    "mariadb",
-    "memcached",
-    "neutron",
-    "nova",
-    "octavia",
-    "ovn",
-    "placement",
-    "rabbitmq",
-    "redis",
-    "swift",
-    "telemetry",
-    "watcher",
-];
-
-fn openstack() -> Vec<Served> {
-    let attachments = || texts("Names of NetworkAttachmentDefinitions in the same namespace.");
-    let endpoint = || {
-        object(
-            "One virtual address.",
-            [
-                ("endpoint", text("internal or public.")),
-                ("ipAddressPool", text("The pool it is taken from.")),
-                ("loadBalancerIPs", texts("The address itself, one per family.")),
-                ("sharedIP", flag("Whether other services may have the same address.")),
-                ("sharedIPKey", text("Who shares must have the same key.")),
-            ],
-        )
+/// Who announces what, as MetalLB's speakers tell it.
+fn announcements() -> Vec<Served> {
+    let fixed = |description: &str| {
+        let mut field = text(description);
+        field.x_kubernetes_validations = Some(vec![ValidationRule {
+            rule: "self == oldSelf".to_owned(),
+            message: Some("Value is immutable".to_owned()),
+            ..ValidationRule::default()
+        }]);
+        field
     };
-    let component = |description: &str| {
-        open(object(
-            description,
-            [
-                ("networkAttachments", attachments()),
-                ("externalEndpoints", list("Virtual addresses, first generation.", endpoint())),
-            ],
-        ))
-    };
-    let mut sections = open(object(
-        "The services of the control plane.",
+    let interface = object("An interface.", [("name", text("Its name."))]);
+    let status = object(
+        "Where it is announced.",
         [
-            ("secret", text("The Secret with the passwords.")),
-            ("storageClass", text("Where volumes come from.")),
+            ("node", fixed("The node that announces it.")),
+            ("serviceName", fixed("The Service.")),
+            ("serviceNamespace", fixed("Its namespace.")),
+            ("interfaces", list("On these interfaces only; none: on all.", interface)),
         ],
-    ));
-    for name in SECTIONS {
-        let section = open(object(
-            &format!("The section of {name}."),
-            [("enabled", flag("Whether the service is wanted."))],
-        ));
-        sections.properties.get_or_insert_default().insert(name.to_owned(), section);
-    }
-    let glance = open(object(
-        "The image service.",
-        [
-            ("glanceAPIInternal", component("The internal API, first generation.")),
-            ("glanceAPIExternal", component("The public API, first generation.")),
-            ("glanceAPIs", map("The APIs by name, today.", component("One API."))),
-        ],
-    ));
-    let octavia = open(object(
-        "The load balancer service.",
-        [
-            ("octaviaAPI", component("The API.")),
-            ("octaviaHealthManager", component("Watches over the amphorae.")),
-            ("octaviaHousekeeping", component("Cleans up.")),
-            ("octaviaWorker", component("Makes the amphorae.")),
-            ("octaviaNetworkAttachment", text("The attachment of the management network.")),
-        ],
-    ));
-    let kind = |group, kind, plural, singular, short, spec, description: &str| Served {
-        group,
-        kind,
-        plural,
-        singular,
-        short,
+    );
+    vec![Served {
+        group: metallb::GROUP,
+        kind: "ServiceL2Status",
+        plural: "servicel2statuses",
+        singular: "servicel2status",
+        short: &[],
         namespaced: true,
         versions: &["v1beta1"],
         columns: vec![
-            column("Status", "string", ".status.conditions[0].status"),
-            column("Message", "string", ".status.conditions[0].message"),
+            column("Allocated Node", "string", ".status.node"),
+            column("Service Name", "string", ".status.serviceName"),
+            column("Service Namespace", "string", ".status.serviceNamespace"),
         ],
         status: true,
-        schema: object(description, [("spec", spec), ("status", free("How it is doing."))]),
+        schema: object(
+            "Which node announces a Service.",
+            [("spec", free("Nothing is asked.")), ("status", status)],
+        ),
+    }]
+}
+
+fn routes() -> Vec<Served> {
+    let target = || {
+        let fields = [
+            ("kind", default("Service", text("Always Service."))),
+            ("name", text("The Service.")),
+            ("weight", integer("Beside alternateBackends.")),
+        ];
+        required(&["name"], object("The Service behind it.", fields))
     };
-    vec![
-        kind(
-            "core.openstack.org",
-            "OpenStackControlPlane",
-            "openstackcontrolplanes",
-            "openstackcontrolplane",
-            &["osctlplane", "osctlplanes", "oscp", "oscps"],
-            sections,
-            "A whole OpenStack control plane.",
+    let tls = object(
+        "How TLS ends.",
+        [
+            ("termination", text("edge, reencrypt or passthrough.")),
+            ("certificate", text("The certificate, PEM; none: the ingress's own.")),
+            ("key", text("Its key, PEM.")),
+            ("caCertificate", text("Certificates between it and its authority, PEM.")),
+            ("destinationCACertificate", text("Whom pods' certificates are trusted from, PEM.")),
+            ("insecureEdgeTerminationPolicy", text("None, Allow or Redirect.")),
+            ("externalCertificate", open(object("A Secret with the certificate.", []))),
+        ],
+    );
+    let spec = object(
+        "What is wanted.",
+        [
+            ("host", text("The name; none: one is made of name, namespace and domain.")),
+            ("subdomain", text("Kept.")),
+            ("path", text("Only requests whose path begins so.")),
+            ("to", target()),
+            ("alternateBackends", list("Kept; all requests go to `to`.", target())),
+            ("port", object("Which port.", [("targetPort", int_or_string("Its name or number."))])),
+            ("tls", required(&["termination"], tls)),
+            ("wildcardPolicy", default("None", text("Always None."))),
+            ("httpHeaders", open(object("Kept.", []))),
+        ],
+    );
+    let condition = object(
+        "One aspect.",
+        [
+            ("type", text("Admitted.")),
+            ("status", text("True, False or Unknown.")),
+            ("reason", text("Why, as one word.")),
+            ("message", text("Why, in words.")),
+            ("lastTransitionTime", time("When the status last changed.")),
+        ],
+    );
+    let ingress = object(
+        "What one ingress says.",
+        [
+            ("host", text("The name it is served under.")),
+            ("routerName", text("Which ingress.")),
+            ("routerCanonicalHostname", text("The ingress's own name.")),
+            ("wildcardPolicy", text("Always None.")),
+            ("conditions", list("Whether it is served.", condition)),
+        ],
+    );
+    let status = object("Who serves it.", [("ingress", list("One for each ingress.", ingress))]);
+    vec![Served {
+        group: route::GROUP,
+        kind: route::KIND,
+        plural: "routes",
+        singular: "route",
+        short: &[],
+        namespaced: true,
+        versions: &["v1"],
+        columns: vec![
+            column("Host", "string", ".status.ingress[0].host"),
+            column(
+                "Admitted",
+                "string",
+                r#".status.ingress[0].conditions[?(@.type=="Admitted")].status"#,
+            ),
+            column("Service", "string", ".spec.to.name"),
+            column("TLS", "string", ".spec.tls.termination"),
+        ],
+        status: true,
+        schema: required(
+            &["spec"],
+            object(
+                "A host name under which a Service is reached from outside.",
+                [("spec", required(&["to"], spec)), ("status", status)],
+            ),
         ),
-        kind(
-            "glance.openstack.org",
-            "Glance",
-            "glances",
-            "glance",
-            &[],
-            glance,
-            "The image service of an OpenStack control plane.",
+    }]
+}
+
+fn configuration_status() -> JSONSchemaProps {
+    let condition = required(
+        &["type", "status"],
+        object(
+            "One aspect.",
+            [
+                ("type", text("poolReconcilerValid or configReconcilerValid.")),
+                ("status", text("True, False or Unknown.")),
+                ("reason", text("One word.")),
+                ("message", text("What is wrong.")),
+                ("lastTransitionTime", time("When it was said.")),
+                ("observedGeneration", integer("Of what.")),
+            ],
         ),
-        kind(
-            "octavia.openstack.org",
-            "Octavia",
-            "octavias",
-            "octavia",
-            &[],
-            octavia,
-            "The load balancer service of an OpenStack control plane.",
-        ),
-    ]
+    );
+    let mut conditions = list("The aspects.", condition);
+    conditions.x_kubernetes_list_type = Some("map".to_owned());
+    conditions.x_kubernetes_list_map_keys = Some(vec!["type".to_owned()]);
+    object(
+        "What was found.",
+        [
+            ("result", text("Valid, Invalid or Unknown.")),
+            ("errorSummary", text("What is wrong.")),
+            ("conditions", conditions),
+        ],
+    )
 }

@@ -1,4 +1,8 @@
 //! MetalLB: pools of addresses, where they are announced, and how a Service asks for one.
+//!
+//! Here is what the address plan reads of them; [`objects`] has the kinds as controllers see them.
+
+pub mod objects;
 
 use serde_json::Value;
 

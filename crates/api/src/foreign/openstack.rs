@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::catalogue::{self, Port, Spot};
 use super::metallb::{self, Wish};
-use super::{At, Node, Trouble};
+use super::{At, Node, Place, Trouble, controlplane};
 
-/// Whether the group belongs to an OpenStack operator.
+/// Whether the group belongs to an OpenStack operator, or to the one for RabbitMQ that they used.
 pub fn is_group(group: &str) -> bool {
-    group.ends_with(".openstack.org")
+    group.ends_with(".openstack.org") || group == "rabbitmq.com"
 }
 
 /// How deep sections may be nested.
@@ -54,6 +54,17 @@ pub fn read<'a>(object: &'a Value, trouble: &mut Trouble) -> OpenStack<'a> {
     };
     if let Some(spec) = Node::root(object).get("spec") {
         walk.map(&spec);
+    }
+    if walk.kind == controlplane::KIND {
+        // Nothing comes of sections that are off unless asked for.
+        let off = |place: &Place| {
+            let section = place.path.as_str().strip_prefix("spec.").unwrap_or_default();
+            let name = section.split(['.', '[']).next().unwrap_or_default();
+            controlplane::section(name).is_some_and(|known| !known.is_wanted(&object["spec"]))
+        };
+        walk.found.attachments.retain(|name| !off(&name.place));
+        walk.found.exposures.retain(|exposure| !off(&exposure.wish.place));
+        walk.found.nic_mappings.retain(|(_, nic)| !off(&nic.place));
     }
     walk.found
 }

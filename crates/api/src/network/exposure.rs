@@ -110,7 +110,7 @@ pub struct ClientIpConfig {
 }
 
 /// Refuses what the Service made from the override would be refused for.
-pub(super) fn check_override(spec: &ServiceOverrideSpec, path: &FieldPath, found: &mut Findings) {
+pub(crate) fn check_override(spec: &ServiceOverrideSpec, path: &FieldPath, found: &mut Findings) {
     let policies = ["Cluster", "Local"].as_slice();
     let closed = [
         ("type", &spec.type_, ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"].as_slice()),

@@ -185,7 +185,8 @@ type Foreign<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str], &'a
 #[test]
 fn foreign_names_scopes_versions_and_columns_are_upstreams() {
     let status: &[&str] = &["Status", "Message"];
-    let cases: [Foreign<'_>; 11] = [
+    let attached: &[&str] = &["NetworkAttachments", "Status", "Message"];
+    let mut cases: Vec<Foreign<'_>> = vec![
         (
             "NetworkAttachmentDefinition",
             "network-attachment-definitions.k8s.cni.cncf.io",
@@ -244,6 +245,22 @@ fn foreign_names_scopes_versions_and_columns_are_upstreams() {
             &["IPAddressPools", "IPAddressPool Selectors", "Interfaces", "Node Selectors"],
         ),
         (
+            "ConfigurationState",
+            "configurationstates.metallb.io",
+            &[],
+            "Namespaced",
+            &["v1beta1"],
+            &["Result", "ErrorSummary", "Age"],
+        ),
+        (
+            "ServiceL2Status",
+            "servicel2statuses.metallb.io",
+            &[],
+            "Namespaced",
+            &["v1beta1"],
+            &["Allocated Node", "Service Name", "Service Namespace"],
+        ),
+        (
             "OpenStackControlPlane",
             "openstackcontrolplanes.core.openstack.org",
             &["osctlplane", "osctlplanes", "oscp", "oscps"],
@@ -251,9 +268,42 @@ fn foreign_names_scopes_versions_and_columns_are_upstreams() {
             &["v1beta1"],
             status,
         ),
-        ("Glance", "glances.glance.openstack.org", &[], "Namespaced", &["v1beta1"], status),
-        ("Octavia", "octavias.octavia.openstack.org", &[], "Namespaced", &["v1beta1"], status),
     ];
+    // Kind, name of the CRD, columns.
+    let services = [
+        ("KeystoneAPI", "keystoneapis.keystone.openstack.org", status),
+        ("PlacementAPI", "placementapis.placement.openstack.org", status),
+        ("Glance", "glances.glance.openstack.org", status),
+        ("GlanceAPI", "glanceapis.glance.openstack.org", attached),
+        ("Cinder", "cinders.cinder.openstack.org", status),
+        ("NeutronAPI", "neutronapis.neutron.openstack.org", attached),
+        ("Nova", "nova.nova.openstack.org", status),
+        ("Heat", "heats.heat.openstack.org", status),
+        ("Horizon", "horizons.horizon.openstack.org", status),
+        ("Barbican", "barbicans.barbican.openstack.org", status),
+        ("Manila", "manilas.manila.openstack.org", status),
+        ("Swift", "swifts.swift.openstack.org", status),
+        ("Octavia", "octavias.octavia.openstack.org", status),
+        ("Designate", "designates.designate.openstack.org", status),
+        ("Ironic", "ironics.ironic.openstack.org", status),
+        ("Telemetry", "telemetries.telemetry.openstack.org", status),
+        ("Watcher", "watchers.watcher.openstack.org", status),
+        ("Galera", "galeras.mariadb.openstack.org", status),
+        ("RabbitMq", "rabbitmqs.rabbitmq.openstack.org", status),
+        ("RabbitmqCluster", "rabbitmqclusters.rabbitmq.com", status),
+        ("Memcached", "memcacheds.memcached.openstack.org", status),
+        ("Redis", "redises.redis.openstack.org", status),
+        ("OVNDBCluster", "ovndbclusters.ovn.openstack.org", attached),
+        ("OVNNorthd", "ovnnorthds.ovn.openstack.org", attached),
+        ("OVNController", "ovncontrollers.ovn.openstack.org", attached),
+        ("KeystoneService", "keystoneservices.keystone.openstack.org", status),
+        ("KeystoneEndpoint", "keystoneendpoints.keystone.openstack.org", status),
+    ];
+    cases.extend(services.map(|(kind, name, columns)| -> Foreign<'_> {
+        (kind, name, &[], "Namespaced", &["v1beta1"], columns)
+    }));
+    let route: &[&str] = &["Host", "Admitted", "Service", "TLS"];
+    cases.push(("Route", "routes.route.openshift.io", &[], "Namespaced", &["v1"], route));
     let texts = |list: &Value, field: &str| -> Vec<String> {
         let list = list.as_array().into_iter().flatten();
         let text =

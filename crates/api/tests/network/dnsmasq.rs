@@ -48,7 +48,8 @@ fn image_and_local_are_filled_in() {
 
 #[test]
 fn an_installation_names_its_image() {
-    let defaults = Defaults { dnsmasq_image: "registry.local/dns:1".to_owned() };
+    let defaults =
+        Defaults { dnsmasq_image: "registry.local/dns:1".to_owned(), ..Defaults::default() };
     let hooks = landbridge_api::hooks_with(&defaults, "network.openstack.org", "DNSMasq").unwrap();
     let mut object = good();
     let request = Request {

@@ -52,6 +52,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         names: NameRule::Label1035,
         create_on_update: true,
         status: true,
+        status_with_metadata: true,
         selectable: &["spec.clusterIP", "spec.type"],
         rules: Rules { mutate: service::mutate, check: service::check },
         ..NAMESPACED

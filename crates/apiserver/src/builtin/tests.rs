@@ -48,7 +48,7 @@ fn strategies_are_upstreams() {
         ])
     );
     assert_eq!(with(|r| r.strategy.graceful), set(&["pods"]));
-    assert_eq!(with(|r| r.strategy.status_with_metadata), set(&["nodes", "pods"]));
+    assert_eq!(with(|r| r.strategy.status_with_metadata), set(&["nodes", "pods", "services"]));
     assert_eq!(
         with(|r| !r.strategy.unconditional_update),
         set(&[

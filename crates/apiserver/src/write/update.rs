@@ -191,7 +191,8 @@ fn with_finalizers_of(old: &Value, new: &Value) -> Value {
     out
 }
 
-/// Who reports the status of a pod or a node may leave notes with it: networks do so.
+/// Who reports the status of a pod, a node or a Service may leave notes with it: networks do so, and
+/// MetalLB.
 fn with_status_and_notes_of(old: &Value, new: &Value) -> Value {
     let mut out = with_status_of(old, new);
     for field in ["labels", "annotations", "finalizers"] {

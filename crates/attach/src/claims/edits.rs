@@ -40,6 +40,7 @@ pub fn claim_of(record: &Record<'_>, uid: &str, source: &str) -> Claim {
         instance: record.id.to_owned(),
         source: source.to_owned(),
         fixed: false,
+        shared: None,
     }
 }
 

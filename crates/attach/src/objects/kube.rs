@@ -466,7 +466,11 @@ impl Objects for KubeObjects {
             };
             let first = number(spec.and_then(|s| s.ordinals.as_ref()?.start), 0);
             let count = number(spec.and_then(|s| s.replicas), 1);
-            sets.push(set_of(SetKind::Stateful, &set.metadata, (first, count)));
+            let annotations = spec.and_then(|s| s.template.metadata.as_ref()?.annotations.as_ref());
+            let sticky = annotations.and_then(|all| all.get(crate::sticky::ANNOTATION));
+            let mut found = set_of(SetKind::Stateful, &set.metadata, (first, count));
+            found.is_sticky = sticky.is_some_and(|value| value == "true");
+            sets.push(found);
         }
         for set in self.list("listing DaemonSets", &daemon, &params)? {
             sets.push(set_of(SetKind::Daemon, &set.metadata, (0, 0)));
@@ -551,6 +555,7 @@ fn set_of(kind: SetKind, meta: &ObjectMeta, ordinals: (u64, u64)) -> PodSet {
         name: meta.name.clone().unwrap_or_default(),
         uid: meta.uid.clone().unwrap_or_default(),
         ordinals,
+        is_sticky: false,
     }
 }
 

@@ -148,6 +148,7 @@ fn sticky_records_go_with_their_owner() {
         name: name.into(),
         uid: "u".into(),
         ordinals: (0, count),
+        is_sticky: false,
     };
     fake.state().sets = vec![set(SetKind::Stateful, "db", 1), set(SetKind::Daemon, "ovn", 0)];
     fake.state().nodes = vec!["worker-0".into()];
@@ -190,6 +191,7 @@ fn ipsets_of_pods_that_are_gone_go() {
         name: "ovn".into(),
         uid: "u".into(),
         ordinals: (0, 0),
+        is_sticky: false,
     }];
     collect(&objects);
     let names: Vec<_> = fake.state().ipsets.keys().cloned().collect();

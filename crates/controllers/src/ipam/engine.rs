@@ -21,7 +21,7 @@
 //! | `supply` | what each subnet has left, and who waits for it |
 //! | `dead` | who is gone for good |
 
-mod dead;
+pub(crate) mod dead;
 pub mod messages;
 mod obtain;
 mod serve;

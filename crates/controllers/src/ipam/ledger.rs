@@ -67,6 +67,7 @@ pub struct Effect {
 
 /// What is to become of one address.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "few at a time, and they live shortly")]
 enum Edit {
     /// Claim it; before, this same holder had it under another identity, or nobody.
     Put { from: Option<Claim>, to: Claim },
@@ -81,17 +82,37 @@ struct Work {
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
+    /// The kind of holder that is asked about.
+    kind: &'static str,
     blocks: Mirror<Block>,
     work: HashMap<Key, (Arc<str>, IpAddr, Work)>,
     /// Blocks with edits and no swap under way.
     ready: BTreeSet<Key>,
-    /// What each IPSet holds, or is about to.
+    /// What each holder of the kind holds, or is about to.
     holders: HashMap<Key, BTreeSet<Place>>,
 }
 
+/// The ledger as it is kept for IPSets.
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::of_kind(HOLDER)
+    }
+}
+
 impl Ledger {
+    /// The ledger as it is kept for this kind of holder.
+    pub fn of_kind(kind: &'static str) -> Self {
+        Self {
+            kind,
+            blocks: Mirror::default(),
+            work: HashMap::new(),
+            ready: BTreeSet::new(),
+            holders: HashMap::new(),
+        }
+    }
+
     /// Whether all blocks have been listed.
     pub fn is_complete(&self) -> bool {
         self.blocks.is_complete()
@@ -113,7 +134,14 @@ impl Ledger {
         self.work.get(&key).is_none_or(|(_, _, work)| !work.edits.contains_key(&place.address))
     }
 
-    /// What an IPSet holds, or is about to.
+    /// Whether the address is about to become free.
+    pub fn is_leaving(&self, place: &Place) -> bool {
+        let work = self.work.get(&key_of(place));
+        let edit = work.and_then(|(_, _, work)| work.edits.get(&place.address));
+        matches!(edit, Some(Edit::Remove { .. }))
+    }
+
+    /// What somebody holds, or is about to.
     pub fn of(&self, holder: &Key) -> impl Iterator<Item = &Place> {
         self.holders.get(holder).into_iter().flatten()
     }
@@ -155,6 +183,27 @@ impl Ledger {
         if under_way { Vec::new() } else { self.judge_again(&key) }
     }
 
+    /// Frees an address whatever was to become of it: what the server knows of is taken out by the next
+    /// swap. Unlike [`remove`](Self::remove), an edit that was not sent yet does not bring anything back.
+    pub fn withdraw(&mut self, place: &Place) -> Vec<Effect> {
+        let key = key_of(place);
+        let under_way = self.work.get(&key).is_some_and(|(_, _, work)| work.under_way);
+        match self.known(place).cloned() {
+            Some(from) if !under_way => {
+                let before = self.holder(place).cloned();
+                self.edit(place, Edit::Remove { from: from.clone() });
+                if before.as_ref() == Some(&from) {
+                    return Vec::new();
+                }
+                // Until it is free, it is held by whom the server knows.
+                let effect = Effect { place: place.clone(), before, after: Some(from) };
+                self.index(&effect);
+                vec![effect]
+            }
+            _ => self.remove(place),
+        }
+    }
+
     /// Swaps that can be sent now.
     pub fn swaps(&mut self) -> Vec<Swap> {
         let ready = std::mem::take(&mut self.ready);
@@ -184,6 +233,19 @@ impl Ledger {
         };
         self.make_ready(&key);
         effects
+    }
+
+    /// To be handed to [`refreshed`](Self::refreshed) with what is read from now on.
+    pub fn epoch(&self) -> Epoch {
+        self.blocks.epoch()
+    }
+
+    /// Takes a block that was read.
+    pub fn refreshed(&mut self, epoch: Epoch, block: Block) -> Vec<Effect> {
+        match self.blocks.learn(epoch, block) {
+            Some(change) => self.judge(change),
+            None => Vec::new(),
+        }
     }
 
     /// Takes what the watch tells of blocks.
@@ -309,21 +371,27 @@ impl Ledger {
     }
 
     fn index(&mut self, effect: &Effect) {
-        let holder = |claim: &Option<Claim>| {
-            let claim = claim.as_ref().filter(|claim| claim.kind == HOLDER)?;
-            Some(Key::new(&claim.namespace, &claim.name))
-        };
-        let (before, after) = (holder(&effect.before), holder(&effect.after));
-        if let Some(key) = before
-            && let Some(places) = self.holders.get_mut(&key)
-        {
-            places.remove(&effect.place);
-            if places.is_empty() {
-                self.holders.remove(&key);
+        for key in self.keys(effect.before.as_ref()) {
+            if let Some(places) = self.holders.get_mut(&key) {
+                places.remove(&effect.place);
+                if places.is_empty() {
+                    self.holders.remove(&key);
+                }
             }
         }
-        if let Some(key) = after {
+        for key in self.keys(effect.after.as_ref()) {
             self.holders.entry(key).or_default().insert(effect.place.clone());
+        }
+    }
+
+    /// Whose claim it is: all users of an address that is shared.
+    fn keys(&self, claim: Option<&Claim>) -> Vec<Key> {
+        let Some(claim) = claim.filter(|claim| claim.kind == self.kind) else { return Vec::new() };
+        match &claim.shared {
+            Some(shared) => {
+                shared.users.iter().map(|user| Key::new(&user.namespace, &user.name)).collect()
+            }
+            None => vec![Key::new(&claim.namespace, &claim.name)],
         }
     }
 }

@@ -208,7 +208,7 @@ impl From<AddressBlock> for Block {
     }
 }
 
-fn key_of(object: &impl kube::Resource) -> Key {
+pub(crate) fn key_of(object: &impl kube::Resource) -> Key {
     let meta = object.meta();
     Key::new(
         meta.namespace.as_deref().unwrap_or_default(),
@@ -217,6 +217,6 @@ fn key_of(object: &impl kube::Resource) -> Key {
 }
 
 /// Servers count their writes, and promise so (KEP-5504).
-fn revision_of(object: &impl kube::Resource) -> u64 {
+pub(crate) fn revision_of(object: &impl kube::Resource) -> u64 {
     object.meta().resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
 }

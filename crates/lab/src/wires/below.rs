@@ -65,6 +65,8 @@ mod tests {
             name: IfName::new(name).unwrap(),
             alias: None,
             promiscuous: false,
+            broadcast: true,
+            no_arp: false,
             port: None,
             kind,
             mtu: 1500,

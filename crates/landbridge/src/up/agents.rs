@@ -10,10 +10,11 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Ro
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use landbridge_agent::rights;
-use landbridge_apiserver::{Identity, NodeObjectName, NodeObjects, Nodes};
+use landbridge_apiserver::{Identity, NodeObjectName, NodeObjects, Nodes, Options};
 use landbridge_lab::spec::{Kind, Node, Shape};
 use tokio::net::UnixListener;
 
+use crate::args::ServicePath;
 use crate::connect;
 use crate::node_file::NodeFile;
 
@@ -70,7 +71,7 @@ pub struct Door {
 }
 
 /// Makes the directory of every node, with a door to the API in it.
-pub fn doors(lab: &Path, shape: &Shape) -> anyhow::Result<Vec<Door>> {
+pub fn doors(lab: &Path, shape: &Shape, services: ServicePath) -> anyhow::Result<Vec<Door>> {
     shape
         .nodes
         .iter()
@@ -80,7 +81,8 @@ pub fn doors(lab: &Path, shape: &Shape) -> anyhow::Result<Vec<Door>> {
             let mut builder = fs::DirBuilder::new();
             builder.recursive(true).mode(0o700);
             builder.create(&directory).with_context(|| format!("cannot create {shown}"))?;
-            NodeFile::of(node).write(&directory)?;
+            let service_cidrs = Options::new(PathBuf::new()).service_cidrs;
+            NodeFile { service_cidrs, services, ..NodeFile::of(node) }.write(&directory)?;
             let listener = connect::listen(&directory.join("api.sock"))
                 .with_context(|| format!("cannot listen in {shown}"))?;
             Ok(Door { listener, identity: identity(node) })

@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use landbridge_api::foreign::nmstate::objects::NodeNetworkState;
+use landbridge_apiserver::pki::Pki;
 use landbridge_apiserver::{ApiServer, Identity};
+use landbridge_controllers::routes;
 use landbridge_lab::info::Vlans;
 use landbridge_lab::spec::{Kind, Shape, builtin};
 use landbridge_lab::start::{self, Started};
@@ -17,7 +19,7 @@ use landbridge_workloads as workloads;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{agents, wait_for};
+use super::{agents, ingress, wait_for};
 use crate::args::UpArgs;
 use crate::state::StateDir;
 
@@ -28,6 +30,8 @@ const STOP: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(50);
 /// Who runs the controllers that a real cluster brings along.
 const WORKLOADS: &str = "system:landbridge:workloads";
+/// Who says which Routes are served.
+const ROUTES: &str = "system:landbridge:routes";
 
 /// A lab that runs.
 pub struct Lab {
@@ -51,11 +55,12 @@ pub async fn start(
     state: &StateDir,
     args: &UpArgs,
     shape: &Shape,
+    pki: &Pki,
     tasks: &mut JoinSet<()>,
     stopped: &watch::Receiver<bool>,
 ) -> anyhow::Result<Lab> {
     let directory = std::path::absolute(state.lab()).context("cannot find the state directory")?;
-    for door in agents::doors(&directory, shape)? {
+    for door in agents::doors(&directory, shape, args.services)? {
         let (api, until) = (server.clone(), wait_for(stopped.clone()));
         tasks.spawn(async move { api.serve_unix(door.listener, door.identity, until).await });
     }
@@ -66,6 +71,15 @@ pub async fn start(
         .context("cannot give the workload controllers their role")?;
     let client = server.client(Identity::new(WORKLOADS, &[]).authenticated());
     tasks.spawn(workloads::run(client, workloads::Settings::default(), wait_for(stopped.clone())));
+
+    ingress::certify(pki, &directory, shape, &args.ingress_domain)?;
+    ingress::certify_pods(&state.pki(), &directory, shape)?;
+    agents::give(&admin, ROUTES, routes::rights(), "User", ROUTES)
+        .await
+        .context("cannot give the controller of Routes its role")?;
+    let client = server.client(Identity::new(ROUTES, &[]).authenticated());
+    let domain = args.ingress_domain.clone();
+    tasks.spawn(routes::run(client, domain, wait_for(stopped.clone())));
 
     let command = command(&directory, &args.lab)?;
     let started = tokio::task::spawn_blocking(move || {

@@ -23,6 +23,8 @@ pub(crate) fn link(message: &LinkMessage) -> Link {
         up: flags.contains(LinkFlags::Up),
         carrier: flags.contains(LinkFlags::LowerUp),
         promiscuous: flags.contains(LinkFlags::Promisc),
+        broadcast: flags.contains(LinkFlags::Broadcast),
+        no_arp: flags.contains(LinkFlags::Noarp),
         state: OperState::Unknown,
         master: None,
         port: None,

@@ -230,6 +230,7 @@ pub(super) const OPENSTACK: &[&str] = &[
     "externalEndpoints",
     "externalEndpoint",
     "nicMappings",
+    "bondConfiguration",
 ];
 
 /// Fields of an exposing block of the first generation.

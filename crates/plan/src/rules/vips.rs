@@ -16,8 +16,10 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     let pools: HashMap<&str, &Pool<'_>> =
         view.facts.pools.iter().map(|pool| (pool.name, pool)).collect();
     let known = !pools.is_empty() || view.options.complete;
+    let config = crate::vips::config(view.facts, view.sources);
     let mut holders: BTreeMap<IpAddr, Vec<Holder<'_>>> = BTreeMap::new();
     let mut unknown: BTreeMap<(usize, &str), Vec<Asking<'_>>> = BTreeMap::new();
+    let mut others: BTreeMap<(usize, String), Vec<Asking<'_>>> = BTreeMap::new();
     for exposure in &view.facts.exposures {
         if !exposure.load_balancer {
             found.push(not_balanced(exposure));
@@ -27,6 +29,10 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
         if known && let Some(missing) = pool.filter(|pool| !pools.contains_key(pool.value)) {
             let key = (exposure.source, missing.value);
             unknown.entry(key).or_default().push((exposure, missing));
+        }
+        found.extend(fits_together(view, exposure));
+        if let Some((pool, wanted)) = not_for(view, exposure, config.as_ref()) {
+            others.entry((exposure.source, pool)).or_default().push((exposure, wanted));
         }
         for text in &exposure.wish.addresses {
             let Ok(address) = text.value.parse() else {
@@ -43,13 +49,16 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<Finding>) {
     for ((_, pool), asking) in unknown {
         found.push(no_pool(pool, &asking, &pools));
     }
+    for ((_, pool), asking) in others {
+        found.extend(left_out(view, &pool, &asking));
+    }
     for (address, holders) in holders {
-        shared(address, &holders, found);
+        shared(view, address, &holders, found);
     }
     advertised(view, &pools, found);
 }
 
-/// A service, and where it names a pool.
+/// A service, and where it names a pool or an address of it.
 type Asking<'v> = (&'v Exposure<'v>, &'v At<&'v str>);
 
 struct Holder<'v> {
@@ -156,7 +165,7 @@ fn outside(
 }
 
 /// Services that ask for one address. The same service may be described by several objects.
-fn shared(address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
+fn shared(view: &View<'_, '_>, address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
     let mut seen = HashSet::new();
     let mut ports: HashMap<Port, &Holder<'_>> = HashMap::new();
     let mut first: Option<&Holder<'_>> = None;
@@ -183,6 +192,18 @@ fn shared(address: IpAddr, holders: &[Holder<'_>], found: &mut Vec<Finding>) {
         let (one, other) = (leader.exposure.wish.sharing_key, holder.exposure.wish.sharing_key);
         if one.is_none() || one != other {
             found.push(keys(address, leader, holder));
+            continue;
+        }
+        let backend = |holder: &Holder<'_>| {
+            let value = view.sources.list[holder.exposure.source].value;
+            if value["kind"] == "Service" {
+                crate::vips::backend(&value["spec"])
+            } else {
+                String::new()
+            }
+        };
+        if backend(leader) != backend(holder) {
+            found.push(backends(address, leader, holder));
         }
     }
 }
@@ -218,6 +239,113 @@ fn keys(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>) -> Finding {
         .at(&b.mark(), key(b))
         .at(&a.mark(), key(a))
         .help("use one sharing key on all services of an address, or different addresses")
+}
+
+fn backends(address: IpAddr, a: &Holder<'_>, b: &Holder<'_>) -> Finding {
+    let message = format!(
+        "services {} and {} share {address}, and their externalTrafficPolicy or, with Local, their selector differs",
+        a.name(),
+        b.name(),
+    );
+    Finding::new(&codes::BACKENDS, message)
+        .at(&b.mark(), format!("service {}", b.name()))
+        .at(&a.mark(), format!("service {}", a.name()))
+        .help("use the same policy and selector on all services of an address, or different addresses")
+}
+
+/// Addresses of one service: one of each family, of one pool.
+fn fits_together(view: &View<'_, '_>, exposure: &Exposure<'_>) -> Option<Finding> {
+    let wanted = &exposure.wish.addresses;
+    let addresses: Vec<IpAddr> = wanted.iter().filter_map(|text| text.value.parse().ok()).collect();
+    if addresses.len() < 2 || addresses.len() < wanted.len() {
+        return None;
+    }
+    let service = &exposure.service;
+    let list: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let list = list.join(" and ");
+    let pools_of = |address: IpAddr| -> Vec<&str> {
+        let pools = view.facts.pools.iter().filter(|pool| holds(pool, address));
+        pools.map(|pool| pool.name).collect()
+    };
+    let message = match addresses[..] {
+        [a, b] if a.is_ipv4() != b.is_ipv4() => {
+            let (of_a, of_b) = (pools_of(a), pools_of(b));
+            let apart = !of_a.is_empty() && !of_b.is_empty();
+            if !apart || of_a.iter().any(|pool| of_b.contains(pool)) {
+                return None;
+            }
+            format!(
+                "service {service} asks for {list}, which are of two pools: {} and {}",
+                of_a[0], of_b[0]
+            )
+        }
+        [_, _] => format!("service {service} asks for {list}, which are of one family"),
+        _ => format!("service {service} asks for {} addresses: {list}", addresses.len()),
+    };
+    let mark = Mark::new(exposure.source, &wanted.first()?.place);
+    let finding = Finding::new(&codes::ODD_ADDRESSES, message).at(&mark, "asked for here");
+    Some(finding.help("ask for one address, or for one of each family from one pool"))
+}
+
+/// The pool a service asks for, by name or by an address of it, when that is meant for others.
+fn not_for<'v>(
+    view: &View<'_, '_>,
+    exposure: &'v Exposure<'v>,
+    config: Option<&landbridge_vips::Config>,
+) -> Option<(String, &'v At<&'v str>)> {
+    let (config, wish) = (config?, &exposure.wish);
+    let (pool, wanted) = match &wish.pool {
+        Some(named) => (config.pool(named.value)?, named),
+        None => {
+            let addresses: Result<Vec<IpAddr>, _> =
+                wish.addresses.iter().map(|text| text.value.parse()).collect();
+            (config.holding(&addresses.ok()?)?, wish.addresses.first()?)
+        }
+    };
+    let allocation = pool.allocation.as_ref()?;
+    let value = view.sources.list[exposure.source].value;
+    // Labels of Services that an operator makes are not known, nor those of a namespace that is not
+    // written down.
+    let is_known = allocation.namespace_selectors.is_empty()
+        || view.options.complete
+        || view.sources.list.iter().any(|source| {
+            source.object.kind == "Namespace" && source.object.name == exposure.namespace
+        });
+    if exposure.namespace.is_empty()
+        || !is_known
+        || (value["kind"] != "Service" && !allocation.service_selectors.is_empty())
+        || config.is_for(&pool.name, &crate::vips::asked(exposure, value))
+    {
+        return None;
+    }
+    Some((pool.name.to_string(), wanted))
+}
+
+/// Services that ask for a pool that is meant for others; those of one object are told once.
+fn left_out(view: &View<'_, '_>, pool: &str, asking: &[Asking<'_>]) -> Option<Finding> {
+    let (first, _) = asking.first()?;
+    let name = format!("{}/{}", first.namespace, first.service);
+    let message = match asking.len() {
+        1 => format!(
+            "service {name} asks for an address of pool {pool}, whose serviceAllocation leaves it out"
+        ),
+        more => format!(
+            "service {name} and {} more ask for addresses of pool {pool}, whose serviceAllocation leaves them out",
+            more - 1
+        ),
+    };
+    let mut finding = Finding::new(&codes::NOT_FOR_SERVICE, message);
+    for (exposure, wanted) in asking.iter().take(MOST_PLACES) {
+        let role = format!("asked for here, for {}", exposure.service);
+        finding = finding.at(&Mark::new(exposure.source, &wanted.place), role);
+    }
+    let source = view.facts.pools.iter().find(|known| known.name == pool)?.source;
+    let place = landbridge_api::foreign::Place::new("spec.serviceAllocation");
+    Some(
+        finding
+            .at(&Mark::new(source, &place), "the pool is for these")
+            .help("add the namespace or the label to the pool, or ask for another pool"),
+    )
 }
 
 /// Pools that advertisements name, and pools that none announces.

@@ -293,10 +293,13 @@ fn pools(namespace: &str, net: &Net, (first, last): (u64, u64)) -> [Value; 2] {
 fn control_plane(dice: &mut Dice, namespace: &str, nets: &[Net]) -> Value {
     let names: Vec<&str> = nets.iter().map(|net| net.name.as_str()).collect();
     let mut spec = json!({"secret": "osp-secret"});
-    for service in ["cinder", "manila", "neutron"] {
+    let mut attached = || {
         let wanted = dice.pick(&names).copied().unwrap_or_default();
-        spec[service] = json!({"template": {"networkAttachments": [wanted]}});
-    }
+        json!({"networkAttachments": [wanted]})
+    };
+    spec["cinder"] = json!({"template": {"cinderAPI": attached()}});
+    spec["manila"] = json!({"enabled": true, "template": {"manilaAPI": attached()}});
+    spec["neutron"] = json!({"template": attached()});
     let wanted = dice.pick(&names).copied().unwrap_or_default();
     spec["ovn"] = json!({"template": {"ovnController": {"networkAttachment": wanted}}});
     if let Some((net, (first, _))) = nets.iter().find_map(|net| Some((net, net.pool?))) {

@@ -158,11 +158,11 @@ fn provider_networks_are_where_their_nic_is_and_tenants_are_alone() {
 
 #[test]
 fn what_is_missing_is_said_only_when_others_are_there() {
-    let glance = object(
-        "glance.openstack.org/v1beta1",
-        "Glance",
+    let neutron = object(
+        "neutron.openstack.org/v1beta1",
+        "NeutronAPI",
         "openstack",
-        "glance",
+        "neutron",
         json!({"networkAttachments": ["storage"], "override": {"service": {"internal": {
             "metadata": {"annotations": {"metallb.io/address-pool": "p"}}, "spec": {"type": "LoadBalancer"}}}}}),
     );
@@ -173,7 +173,7 @@ fn what_is_missing_is_said_only_when_others_are_there() {
         "node",
         json!({"networks": [{"name": "storage", "subnetName": "subnet1"}]}),
     );
-    let objects = [glance, ipset];
+    let objects = [neutron, ipset];
     assert!(lines(&objects).is_empty());
     let sources: Vec<_> = objects.iter().enumerate().map(|(id, o)| Source::new(id, o)).collect();
     let options = Options { complete: true, ..Options::default() };
@@ -238,6 +238,89 @@ fn services_share_an_address_by_key_and_port() {
     assert_eq!(pair(Some("k"), Some("l"), ("UDP", 53)), ["LB306 Service/b Service/a"]);
     assert_eq!(pair(Some("k"), None, ("UDP", 53)), ["LB306 Service/b Service/a"]);
     assert_eq!(pair(None, None, ("UDP", 53)), ["LB306 Service/b Service/a"]);
+}
+
+#[test]
+fn addresses_of_one_service_are_one_of_each_family_from_one_pool() {
+    let pools =
+        [pool("p", &["10.0.0.0/24", "fd00::/64"]), pool("q", &["10.0.1.0/24", "fd00:0:0:1::/64"])];
+    let asking = |addresses: &str| {
+        let web =
+            service("x", "web", json!({"metallb.io/loadBalancerIPs": addresses}), &[("TCP", 80)]);
+        let mut objects = pools.to_vec();
+        objects.push(web);
+        lines(&objects)
+    };
+    for fits in ["10.0.0.9", "fd00::9", "10.0.0.9,fd00::9", "fd00::9,10.0.0.9"] {
+        assert!(asking(fits).is_empty(), "{fits}: {:?}", asking(fits));
+    }
+    for odd in [
+        "10.0.0.8,10.0.0.9",
+        "fd00::8,fd00::9",
+        "10.0.0.9,fd00::9,fd00::8",
+        "10.0.0.9,fd00:0:0:1::9",
+    ] {
+        assert_eq!(asking(odd), ["LB311 Service/web"], "{odd}");
+    }
+    // What cannot be read, or is in no pool, is told as that and not twice.
+    assert_eq!(asking("10.0.0.9,nonsense").len(), 1);
+    assert_eq!(asking("10.0.0.9,fd00:9::9"), ["LB303 Service/web"]);
+}
+
+#[test]
+fn pools_for_some_are_not_for_others() {
+    let pool_for = |allocation: Value| {
+        let mut pool = pool("p", &["10.0.0.0/24"]);
+        pool["spec"]["serviceAllocation"] = allocation;
+        pool
+    };
+    let by_name = json!({"metallb.io/address-pool": "p"});
+    let by_address = json!({"metallb.io/loadBalancerIPs": "10.0.0.9"});
+    let left_out = ["LB312 Service/web IPAddressPool/p"];
+    for wish in [&by_name, &by_address] {
+        let web = service("x", "web", wish.clone(), &[("TCP", 80)]);
+        let told = |allocation: Value| lines(&[pool_for(allocation), web.clone()]);
+        assert!(told(json!({"namespaces": ["x", "y"]})).is_empty());
+        assert_eq!(told(json!({"namespaces": ["y"]})), left_out);
+        let app = json!([{"matchLabels": {"app": "web"}}]);
+        assert_eq!(told(json!({"serviceSelectors": app})), left_out);
+        let mut labelled = web.clone();
+        labelled["metadata"]["labels"] = json!({"app": "web"});
+        assert!(lines(&[pool_for(json!({"serviceSelectors": app})), labelled]).is_empty());
+        // Which labels a namespace has is known when it is among the sources.
+        let mixed = pool_for(json!({
+            "namespaces": ["y"],
+            "namespaceSelectors": [{"matchLabels": {"team": "web"}}],
+        }));
+        assert!(lines(&[mixed.clone(), web.clone()]).is_empty());
+        let space = |labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x", "labels": labels}});
+        let with = |labels: Value| lines(&[mixed.clone(), web.clone(), space(labels)]);
+        assert!(with(json!({"team": "web"})).is_empty());
+        assert_eq!(with(json!({"team": "db"})), left_out);
+    }
+    let neither = service("x", "web", json!({}), &[("TCP", 80)]);
+    assert!(lines(&[pool_for(json!({"namespaces": ["y"]})), neither]).is_empty());
+}
+
+#[test]
+fn services_on_one_address_send_their_traffic_to_the_same_pods() {
+    let asking = |name: &str, port: u16, policy: &str, app: &str| {
+        let wish =
+            json!({"metallb.io/loadBalancerIPs": "10.0.0.9", "metallb.io/allow-shared-ip": "k"});
+        let mut service = service("x", name, wish, &[("TCP", port)]);
+        service["spec"]["externalTrafficPolicy"] = policy.into();
+        service["spec"]["selector"] = json!({"app": app});
+        service
+    };
+    let pair = |a: (&str, &str), b: (&str, &str)| {
+        lines(&[asking("a", 80, a.0, a.1), asking("b", 81, b.0, b.1)])
+    };
+    let told = ["LB313 Service/b Service/a"];
+    assert!(pair(("Cluster", "one"), ("Cluster", "two")).is_empty());
+    assert!(pair(("Local", "one"), ("Local", "one")).is_empty());
+    assert_eq!(pair(("Local", "one"), ("Local", "two")), told);
+    assert_eq!(pair(("Local", "one"), ("Cluster", "one")), told);
+    assert_eq!(pair(("Cluster", "one"), ("Local", "one")), told);
 }
 
 #[test]
@@ -332,7 +415,8 @@ fn near_misses_are_told_and_strange_fields_left_alone() {
             .is_empty()
     );
     let endpoint = json!({"externalEndpoints": [{"endpoint": "internal", "ipAdressPool": "p"}]});
-    assert_eq!(lines(&[glance(endpoint)]), ["LB601 Glance/g"]);
+    let neutron = object("neutron.openstack.org/v1beta1", "NeutronAPI", "openstack", "g", endpoint);
+    assert_eq!(lines(&[neutron]), ["LB601 NeutronAPI/g"]);
     let report = report(&[netconfig(&[STORAGE]), {
         let mut twisted = netconfig(&[STORAGE]);
         twisted["metadata"]["namespace"] = "other".into();
@@ -357,7 +441,8 @@ fn numbers_of_sources_come_back() {
 fn many_places_of_one_cause_are_one_finding() {
     let template = json!({"networkAttachments": ["storge"]});
     let api = "core.openstack.org/v1beta1";
-    let services = json!({"a": template, "b": template, "c": template});
+    let section = json!({"template": template});
+    let services = json!({"keystone": section, "neutron": section, "placement": section});
     let plane = object(api, "OpenStackControlPlane", "openstack", "c", services);
     let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let found = report(&[plane, nad]).findings;
@@ -406,7 +491,7 @@ fn excerpts_of_one_service_add_up() {
     let piece = |name: &str| {
         object(api, "Glance", "openstack", "glance", json!({name: {"networkAttachments": [name]}}))
     };
-    let (one, other) = (piece("one"), piece("other"));
+    let (one, other) = (piece("glanceAPIInternal"), piece("glanceAPIExternal"));
     let nad = macvlan("storage", "e.21", "172.18.0.0/24", "172.18.0.30", "172.18.0.70");
     let codes = |partial: bool| -> Vec<&str> {
         let sources = [
@@ -483,4 +568,53 @@ fn upstreams_samples_are_not_complained_about() {
             assert_eq!(lines(&objects), Vec::<String>::new(), "{}", path.display());
         }
     }
+}
+
+/// What touches networks in a control plane is judged by place, name and value.
+#[test]
+fn control_planes_are_judged_by_their_schema() {
+    let plane = |name: &str, spec: Value| {
+        object("core.openstack.org/v1beta1", "OpenStackControlPlane", "openstack", name, spec)
+    };
+    let said = |spec: Value| -> Vec<String> {
+        let found = report(&[plane("c", spec)]).findings;
+        found.iter().map(|f| format!("{} {} {}", f.code, f.subjects[0].path, f.help)).collect()
+    };
+    let service = |spec: Value| json!({"keystone": {"template": {"override": {"service": spec}}}});
+    let cases = [
+        (
+            json!({"keystone": {"networkAttachments": ["a"], "template": {}}}),
+            "LB606 spec.keystone.networkAttachments move it below template",
+        ),
+        (
+            json!({"keystone": {"template": {"extra": {"networkAttachments": ["a"]}}}}),
+            "LB606 spec.keystone.template.extra.networkAttachments move it to the part of the service whose pods are meant",
+        ),
+        (json!({"keystne": {"template": {}}}), "LB601 spec.keystne did you mean keystone?"),
+        (
+            service(json!({"internal": {"metadata": {"annotation": {}}}})),
+            "LB601 spec.keystone.template.override.service.internal.metadata.annotation did you mean annotations?",
+        ),
+        (
+            service(json!({"admin": {"spec": {"type": "LoadBalancer"}}})),
+            "LB001 spec.keystone.template.override.service[admin] ",
+        ),
+        (
+            json!({"keystone": {"template": {"externalEndpoints": [{"endpoint": "admin", "ipAddressPool": "p"}]}}}),
+            "LB001 spec.keystone.template.externalEndpoints[0].endpoint ",
+        ),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(said(spec.clone()), [expected], "{spec}");
+    }
+    assert_eq!(
+        said(json!({"heat": {"template": {"heatAPI": {"networkAttachments": ["gone"]}}}})),
+        [""; 0]
+    );
+    let two = report(&[plane("a", json!({})), plane("b", json!({}))]).findings;
+    assert_eq!(two.len(), 2, "{two:?}");
+    assert!(two[0].message.starts_with("Only one OpenStackControlPlane"), "{two:?}");
+    // One address for two buses is told with both places, once.
+    let bus = json!({"externalEndpoint": {"ipAddressPool": "p", "loadBalancerIPs": ["10.0.0.1"], "sharedIP": false}});
+    assert_eq!(said(json!({"rabbitmq": {"templates": {"a": bus, "b": bus}}})).len(), 1);
 }

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use landbridge_controllers::mirror::Key;
 
 use super::Item;
+use crate::endpoint_slices;
 use crate::labels::owns;
 use crate::placement;
 use crate::pods;
@@ -42,6 +43,11 @@ pub(super) fn concerned(world: &World, change: &Changed, items: &mut BTreeSet<It
         Changed::Pod(key, before, after) => {
             for pod in [before, after].into_iter().flatten() {
                 pod_concerns(world, key, pod, after.is_none(), items);
+                if endpoint_slices::facts(before.as_deref())
+                    != endpoint_slices::facts(after.as_deref())
+                {
+                    items.extend(world.services_of(pod).cloned().map(Item::Service));
+                }
             }
             let lost = |pod: &Pod| pods::is_leaving(pod) && pods::node(pod).is_none();
             if after.as_deref().is_some_and(lost) {
@@ -59,6 +65,15 @@ pub(super) fn concerned(world: &World, change: &Changed, items: &mut BTreeSet<It
                 if world.unscheduled().next().is_some() {
                     items.insert(Item::Schedule);
                 }
+            }
+        }
+        Changed::Service(key) => {
+            items.insert(Item::Service(key.clone()));
+        }
+        Changed::Slice(key, before, after) => {
+            for slice in [before, after].into_iter().flatten() {
+                let service = endpoint_slices::service_of(&slice.metadata);
+                items.extend(service.map(|name| Item::Service(Key::new(&key.namespace, name))));
             }
         }
         Changed::Lease(key) => {

@@ -49,6 +49,8 @@ fn news(kind: Kind, told: Told<Value>) -> News {
         Kind::Pod => News::Pod(typed(told)),
         Kind::Node => News::Node(typed(told)),
         Kind::Lease => News::Lease(typed(told)),
+        Kind::Service => News::Service(typed(told)),
+        Kind::EndpointSlice => News::Slice(typed(told)),
     }
 }
 

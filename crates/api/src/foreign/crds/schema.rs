@@ -72,6 +72,37 @@ pub fn required(names: &[&str], schema: Schema) -> Schema {
     Schema { required: Some(names), ..schema }
 }
 
+/// A text that is not empty.
+pub fn not_empty(schema: Schema) -> Schema {
+    Schema { min_length: Some(1), ..schema }
+}
+
+/// One of these texts.
+pub fn one_of(values: &[&str], schema: Schema) -> Schema {
+    let values = values.iter().map(|value| JSON((*value).into())).collect();
+    Schema { enum_: Some(values), ..schema }
+}
+
+/// A text of that form.
+pub fn matching(pattern: &str, schema: Schema) -> Schema {
+    Schema { pattern: Some(pattern.to_owned()), ..schema }
+}
+
+/// A number no smaller than this.
+pub fn at_least(least: u16, schema: Schema) -> Schema {
+    Schema { minimum: Some(f64::from(least)), ..schema }
+}
+
+/// A number no smaller and no greater than these.
+pub fn between(least: u16, most: u16, schema: Schema) -> Schema {
+    Schema { maximum: Some(f64::from(most)), ..at_least(least, schema) }
+}
+
+/// A schema made from a type, as the kind itself has it: an explicit null is as good as nothing.
+pub fn all_of_kind(schema: &mut Schema) {
+    crate::crd::even_out(schema);
+}
+
 pub fn default(value: impl Into<Value>, schema: Schema) -> Schema {
     Schema { default: Some(JSON(value.into())), ..schema }
 }

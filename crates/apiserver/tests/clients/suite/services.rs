@@ -17,6 +17,7 @@ cases![
     immutable_ip,
     left_out_on_update,
     node_port,
+    health_port,
     external_name,
     bad_ports
 ];
@@ -117,6 +118,30 @@ async fn node_port(ctx: &Ctx) -> Result<()> {
         "FieldValueInvalid",
         "provided port is already allocated",
     )?;
+    Ok(())
+}
+
+/// With policy Local a load balancer has a port to ask nodes whether they have endpoints.
+async fn health_port(ctx: &Ctx) -> Result<()> {
+    let path = ctx.core("services");
+    let local = json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local"});
+    let created = ctx.post(&path, &service("a", &local)).await?.created()?;
+    let port = created["spec"]["healthCheckNodePort"].clone();
+    ensure!(port.as_i64().is_some_and(|n| (30_000..=32_767).contains(&n)), "{created}");
+    ensure!(port != created["spec"]["ports"][0]["nodePort"], "{created}");
+    let mut same = local.clone();
+    same["healthCheckNodePort"] = port.clone();
+    let reply = ctx.post(&path, &service("b", &same)).await?;
+    let text = "provided port is already allocated";
+    reply.invalid("spec.healthCheckNodePort", "FieldValueInvalid", text)?;
+    let patch = json!({"spec": {"sessionAffinity": "ClientIP"}});
+    let kept = ctx.merge(&format!("{path}/a"), &patch).await?.ok()?;
+    ensure!(kept["spec"]["healthCheckNodePort"] == port, "{kept}");
+    let patch = json!({"spec": {"externalTrafficPolicy": "Cluster"}});
+    let gone = ctx.merge(&format!("{path}/a"), &patch).await?.ok()?;
+    ensure!(gone["spec"]["healthCheckNodePort"].is_null(), "{gone}");
+    // It is free again.
+    ctx.post(&path, &service("b", &same)).await?.created()?;
     Ok(())
 }
 

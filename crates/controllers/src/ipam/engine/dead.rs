@@ -8,7 +8,7 @@ const REMEMBERED: usize = 100_000;
 
 /// Identities of IPSets that were seen to go. An identity never comes back.
 #[derive(Debug, Default)]
-pub(super) struct Dead {
+pub(crate) struct Dead {
     known: HashSet<Arc<str>>,
     order: VecDeque<Arc<str>>,
 }

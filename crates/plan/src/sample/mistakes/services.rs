@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::super::{Dice, label};
 use super::Found;
 use super::tools::{
-    NAD, find, misspelt, of_kind, one, pair, pointers, put, set, split, spot, text, two, within,
+    NAD, any, elsewhere, find, misspelt, of_kind, one, pair, pointers, put, set, split, spot, text,
+    two, within,
 };
 
 const KIND: &str = "OpenStackControlPlane";
@@ -113,6 +114,48 @@ pub(super) fn not_balanced(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
     let other = *dice.pick(&["ClusterIP", "NodePort"])?;
     set(&mut objects[at], &pointer, other)?;
     Some(("LB310", one(objects, at)))
+}
+
+/// Whether the annotation with the address that is asked for stands here.
+fn is_annotation(pointer: &str, value: &Value) -> bool {
+    value.is_string() && pointer.ends_with("~1loadBalancerIPs")
+}
+
+pub(super) fn odd_addresses(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
+    let (at, pointer) = spot(dice, objects, &[KIND], is_annotation)?;
+    let address = text(&objects[at], &pointer)?;
+    let other = elsewhere(dice, &address);
+    let both = if dice.chance(50) { [address, other] } else { [other, address] };
+    set(&mut objects[at], &pointer, both.join(","))?;
+    Some(("LB311", one(objects, at)))
+}
+
+pub(super) fn not_for(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
+    let (at, pointer) = spot(dice, objects, &[KIND], |pointer, _| is_pool(pointer))?;
+    let name = text(&objects[at], &pointer)?;
+    let is_it =
+        |object: &Value| object["kind"] == "IPAddressPool" && object["metadata"]["name"] == *name;
+    let pool = any(dice, objects, is_it)?;
+    let space = format!("others-{}", dice.between(1, 99));
+    put(&mut objects[pool], "/spec", "serviceAllocation", json!({"namespaces": [space]}))?;
+    Some(("LB312", two(objects, at, pool)))
+}
+
+pub(super) fn backends(dice: &mut Dice, objects: &mut Vec<Value>) -> Found {
+    let (at, pointer) = spot(dice, objects, &[KIND], is_annotation)?;
+    let annotations = objects[at].pointer(wish(&pointer))?.clone();
+    annotations.get("metallb.universe.tf/allow-shared-ip")?;
+    let namespace = objects[at]["metadata"]["namespace"].clone();
+    let port = dice.between(20_000, 30_000);
+    objects.push(json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "near", "namespace": namespace, "annotations": annotations},
+        "spec": {
+            "type": "LoadBalancer", "externalTrafficPolicy": "Local",
+            "selector": {"app": "near"}, "ports": [{"port": port}],
+        },
+    }));
+    Some(("LB313", vec![label(objects.last()?), label(&objects[at])]))
 }
 
 /// Whether the name of a wanted attachment stands here.

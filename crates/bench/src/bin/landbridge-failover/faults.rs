@@ -1,0 +1,146 @@
+//! What befalls a node of a lab, and how it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::probe::clock;
+
+/// What befalls the node that announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fault {
+    /// Its agent is killed with SIGKILL
+    Kill,
+    /// Its agent is stopped with SIGSTOP for three seconds
+    Freeze,
+    /// The cable of the interface it announces on is pulled
+    Link,
+    /// The agents do not hear each other
+    Partition,
+    /// The cable to the other nodes is pulled
+    Machine,
+    /// Its agent is told to end, and started again
+    Restart,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Kill, Self::Freeze, Self::Link, Self::Partition, Self::Machine, Self::Restart];
+}
+
+/// A running lab.
+pub struct Lab {
+    pub landbridge: PathBuf,
+    pub state: PathBuf,
+}
+
+/// How long a killed agent may take to be back: the lab waits longer after each death.
+const BACK: Duration = Duration::from_mins(1);
+
+impl Lab {
+    /// Where a fault's own rules of nft are.
+    const TABLE: &str = "inet landbridge-failover";
+
+    fn landbridge(&self, words: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.landbridge);
+        let output = command
+            .args(words)
+            .env("LANDBRIDGE_DIR", &self.state)
+            .output()
+            .with_context(|| format!("cannot run {}", self.landbridge.display()))?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "landbridge {}: {error}", words.join(" "));
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// In the namespaces of a node.
+    pub fn exec(&self, node: &str, words: &[&str]) -> Result<String> {
+        self.landbridge(&[&["exec", node, "--"], words].concat())
+    }
+
+    /// A command in the namespaces of a node, to be started.
+    pub fn exec_command(&self, node: &str, program: &Path) -> Command {
+        let mut command = Command::new(&self.landbridge);
+        command.env("LANDBRIDGE_DIR", &self.state).args(["exec", node, "--"]).arg(program);
+        command
+    }
+
+    /// The pid of an agent, as the lab's processes see it.
+    pub fn agent(&self, node: &str) -> Result<Option<u64>> {
+        let text = std::fs::read(self.state.join("lab/lab.json")).context("is the lab up?")?;
+        let lab: Value = serde_json::from_slice(&text)?;
+        let nodes = lab["nodes"].as_array().into_iter().flatten();
+        let found = nodes.into_iter().find(|one| one["name"] == *node);
+        Ok(found.and_then(|node| node["agent"]["pid"].as_u64()))
+    }
+
+    /// The Ethernet address of a node's interface.
+    pub fn mac(&self, node: &str, interface: &str) -> Result<String> {
+        let shown = self.exec(node, &["ip", "-j", "link", "show", interface])?;
+        let shown: Value = serde_json::from_str(&shown)?;
+        shown[0]["address"].as_str().map(str::to_owned).context("no Ethernet address")
+    }
+
+    /// Sends a signal to an agent; says when.
+    fn signal(&self, node: &str, signal: &str) -> Result<u64> {
+        let pid = self.agent(node)?.with_context(|| format!("{node} has no agent"))?;
+        let script = format!("date +%s%N; kill -{signal} {pid}");
+        Ok(self.exec(node, &["sh", "-c", &script])?.parse()?)
+    }
+
+    fn cable(&self, node: &str, nic: &str, state: &str) -> Result<u64> {
+        let before = clock();
+        self.landbridge(&["lab", "link", node, nic, state])?;
+        Ok(before)
+    }
+
+    /// Makes it happen; says when (nanoseconds of the machine's clock), not later than it did.
+    pub fn hurt(&self, fault: Fault, node: &str) -> Result<u64> {
+        match fault {
+            Fault::Kill => self.signal(node, "KILL"),
+            Fault::Freeze => self.signal(node, "STOP"),
+            Fault::Restart => self.signal(node, "TERM"),
+            Fault::Link => self.cable(node, "enp6s0", "down"),
+            Fault::Machine => self.cable(node, "enp1s0", "down"),
+            Fault::Partition => {
+                let rules = format!(
+                    "add table {table}\n\
+                     add chain {table} in {{ type filter hook input priority 0; }}\n\
+                     add chain {table} out {{ type filter hook output priority 0; }}\n\
+                     add rule {table} in udp dport 7950 drop\n\
+                     add rule {table} out udp dport 7950 drop",
+                    table = Self::TABLE
+                );
+                let script = format!("date +%s%N; nft '{rules}'");
+                Ok(self.exec(node, &["sh", "-c", &script])?.parse()?)
+            }
+        }
+    }
+
+    /// Makes it good again, and waits until the node has its agent.
+    pub fn heal(&self, fault: Fault, node: &str) -> Result<()> {
+        match fault {
+            Fault::Kill | Fault::Restart => {}
+            Fault::Freeze => drop(self.signal(node, "CONT")?),
+            Fault::Link => drop(self.cable(node, "enp6s0", "up")?),
+            Fault::Machine => drop(self.cable(node, "enp1s0", "up")?),
+            Fault::Partition => {
+                let table = format!("delete table {}", Self::TABLE);
+                self.exec(node, &["nft", &table])?;
+            }
+        }
+        let deadline = Instant::now() + BACK;
+        while self.agent(node)?.is_none() {
+            if Instant::now() > deadline {
+                bail!("{node} has no agent {BACK:?} after {fault:?}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+}
