@@ -139,7 +139,8 @@ async fn prepare(client: &Client, pools: usize) -> Result<()> {
 fn service(n: usize) -> Result<Service> {
     let mut annotations = BTreeMap::new();
     if n % 2 == 1 {
-        annotations.insert("metallb.io/address-pool", format!("pool-{:03}", n / 2 % 100));
+        // Of the second half: those that name none fill pools from the first on.
+        annotations.insert("metallb.io/address-pool", format!("pool-{:03}", 50 + n / 2 % 50));
     }
     if n % 4 == 1 {
         annotations.insert("metallb.io/allow-shared-ip", format!("key-{}", n / 2 % 100));

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use landbridge_controllers::endpoints::kinds::{Kind, Role};
+use landbridge_controllers::endpoints::writes::Verb;
+use landbridge_controllers::mirror::Key;
 use serde_json::{Value, json};
 
+use crate::operator::Operator;
 use crate::support::{Scene, file, read, sample, snapshot};
 
 /// Everything that was made, as a table: readable, and compared as a whole.
@@ -628,4 +631,41 @@ fn it_goes_as_fast_as_its_parts() {
     let stages = |kind: Kind| kind.makes().len();
     let most = stages(Kind::OpenStackControlPlane) * (stages(Kind::Nova) + 3);
     assert!(rounds <= most, "{rounds} rounds, at most {most} are needed");
+}
+
+#[test]
+fn what_was_created_without_an_answer_is_read_before_keystone_goes() {
+    let Scene { mut server, mut operator, now, .. } = Scene::new();
+    let mut chance = crate::chance::Chance::new(1);
+    let plane = json!({"metadata": {"name": "openstack", "namespace": "openstack"},
+        "spec": {"keystone": {"template": {}}, "glance": {"template": {}}}});
+    server.create(Kind::OpenStackControlPlane, plane, "user").unwrap();
+    // First its finalizer, then its services.
+    for _ in 0..2 {
+        operator.hear(&server, Kind::OpenStackControlPlane, usize::MAX);
+        let decided = operator.decide(now, 1);
+        if decided.iter().any(|task| task.action.kind == Kind::Glance) {
+            operator.create_without_answer(&mut server, Kind::Glance, now);
+        }
+        while operator.is_busy() {
+            operator.write(&mut server, &mut chance, now, false);
+        }
+    }
+    assert!(server.get(Kind::Glance, "glance").is_some());
+    let spot = (Kind::OpenStackControlPlane, Key::new("openstack", "openstack"));
+    server.delete(&spot, None).unwrap();
+    // The watch of Glance is late.
+    operator.hear(&server, Kind::OpenStackControlPlane, usize::MAX);
+    let later = now.checked_add(jiff::SignedDuration::from_secs(60)).unwrap();
+    let of_plane = |operator: &mut Operator| -> Vec<(Kind, Verb)> {
+        let mut decided = operator.decide(later, usize::MAX);
+        decided.retain(|task| task.item.0 == Kind::OpenStackControlPlane);
+        decided.into_iter().map(|task| (task.action.kind, task.action.verb)).collect()
+    };
+    assert_eq!(of_plane(&mut operator), [(Kind::Glance, Verb::Read)]);
+    while operator.is_busy() {
+        operator.write(&mut server, &mut chance, later, false);
+    }
+    let next = of_plane(&mut operator);
+    assert!(matches!(&next[..], [(Kind::Glance, Verb::Delete { .. })]), "{next:?}");
 }

@@ -294,13 +294,12 @@ fn not_for<'v>(
     config: Option<&landbridge_vips::Config>,
 ) -> Option<(String, &'v At<&'v str>)> {
     let (config, wish) = (config?, &exposure.wish);
-    let (pool, wanted) = match &wish.pool {
-        Some(named) => (config.pool(named.value)?, named),
-        None => {
-            let addresses: Result<Vec<IpAddr>, _> =
-                wish.addresses.iter().map(|text| text.value.parse()).collect();
-            (config.holding(&addresses.ok()?)?, wish.addresses.first()?)
-        }
+    let (pool, wanted) = if let Some(named) = &wish.pool {
+        (config.pool(named.value)?, named)
+    } else {
+        let addresses: Result<Vec<IpAddr>, _> =
+            wish.addresses.iter().map(|text| text.value.parse()).collect();
+        (config.holding(&addresses.ok()?)?, wish.addresses.first()?)
     };
     let allocation = pool.allocation.as_ref()?;
     let value = view.sources.list[exposure.source].value;
