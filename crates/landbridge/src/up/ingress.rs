@@ -62,15 +62,14 @@ pub fn certify_pods(pki: &Path, lab: &Path, shape: &Shape) -> anyhow::Result<()>
     let read = |file: &str| std::fs::read_to_string(pki.join(file)).ok();
     let stored = read(PODS).zip(read(PODS_KEY));
     let stored = stored.filter(|(_, key)| Authority::of_key(key).is_ok());
-    let pair = match stored {
-        Some((certificate, key)) => Pair { certificate, key },
-        None => {
-            let pair = Authority::create(jiff::Timestamp::now())
-                .context("cannot make the authority of pods")?;
-            write_private(&pki.join(PODS_KEY), pair.key.as_bytes())?;
-            write_private(&pki.join(PODS), pair.certificate.as_bytes())?;
-            pair
-        }
+    let pair = if let Some((certificate, key)) = stored {
+        Pair { certificate, key }
+    } else {
+        let pair = Authority::create(jiff::Timestamp::now())
+            .context("cannot make the authority of pods")?;
+        write_private(&pki.join(PODS_KEY), pair.key.as_bytes())?;
+        write_private(&pki.join(PODS), pair.certificate.as_bytes())?;
+        pair
     };
     for node in shape.nodes.iter().filter(|node| node.kind == Kind::Kubernetes) {
         let directory = lab.join("nodes").join(&node.name);
