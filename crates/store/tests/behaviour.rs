@@ -38,7 +38,7 @@ async fn write(store: &Store<()>, op: Op) -> Written<()> {
 
 #[tokio::test]
 async fn an_announced_write_is_waited_for_and_others_are_not() {
-    let long = Duration::from_secs(60);
+    let long = Duration::from_mins(1);
     let (_dir, store) = fresh(Options { gather: long, ..Options::default() });
     // Nobody is expected beside it: it is committed at once.
     let announced = store.announce();
