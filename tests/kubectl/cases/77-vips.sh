@@ -49,7 +49,7 @@ vips_given() {
     same "glance-internal keystone-internal" kc get addressblocks vips.172.28.0.64 -o 'jsonpath={.spec.claims.172\.28\.0\.80.shared.users[*].name}'
     eventually 20 counted example-internalapi "1 0 10 0"
     eventually 20 counted example-dual "1 1 1 1"
-    same Valid kc -n metallb-system get configurationstate controller -o 'jsonpath={.status.result}'
+    eventually 20 same Valid kc -n metallb-system get configurationstate controller -o 'jsonpath={.status.result}'
     eventually 20 has 'metallb_allocator_addresses_in_use_total{pool="example-dual"} 2' kc get --raw /metrics
 }
 counted() { # POOL FIGURES

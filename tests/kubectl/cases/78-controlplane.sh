@@ -12,7 +12,7 @@ cp_made() {
     same "LoadBalancer 172.17.0.80 keystone-internal.controlplane.svc" plane get service keystone-internal \
         -o 'jsonpath={.spec.type} {.metadata.annotations.metallb\.universe\.tf/loadBalancerIPs} {.metadata.annotations.dnsmasq\.network\.openstack\.org/hostname}'
     eventually 30 plane get keystoneendpoint glance
-    same "http://glance-default-internal.controlplane.svc:9292 https://glance-default-public-controlplane.apps.landbridge.test" plane get keystoneendpoint glance \
+    same "http://glance-default-internal.controlplane.svc:9292 https://glance-default-public-controlplane.apps.lab.landbridge.test" plane get keystoneendpoint glance \
         -o 'jsonpath={.spec.endpoints.internal} {.spec.endpoints.public}'
     same "edge" plane get route glance-default-public -o 'jsonpath={.spec.tls.termination}'
     same '[{"name":"storage","namespace":"controlplane","interface":"storage"}]' plane get statefulset glance-default-internal-api \

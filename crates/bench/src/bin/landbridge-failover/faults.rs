@@ -15,22 +15,31 @@ use crate::probe::clock;
 pub enum Fault {
     /// Its agent is killed with SIGKILL
     Kill,
-    /// Its agent is stopped with SIGSTOP for three seconds
+    /// Its agent is stopped with SIGSTOP for a while
     Freeze,
     /// The cable of the interface it announces on is pulled
     Link,
     /// The agents do not hear each other
     Partition,
-    /// The cable to the other nodes is pulled
+    /// The cable to the other nodes is pulled: its pods cannot be reached
     Machine,
+    /// All of its cables are pulled: from outside it is dead
+    Node,
     /// Its agent is told to end, and started again
     Restart,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Kill, Self::Freeze, Self::Link, Self::Partition, Self::Machine, Self::Restart];
+    pub const ALL: [Self; 7] = [
+        Self::Kill,
+        Self::Freeze,
+        Self::Link,
+        Self::Partition,
+        Self::Machine,
+        Self::Node,
+        Self::Restart,
+    ];
 }
 
 /// A running lab.
@@ -107,6 +116,10 @@ impl Lab {
             Fault::Restart => self.signal(node, "TERM"),
             Fault::Link => self.cable(node, "enp6s0", "down"),
             Fault::Machine => self.cable(node, "enp1s0", "down"),
+            Fault::Node => {
+                let at = self.cable(node, "enp1s0", "down")?;
+                self.cable(node, "enp6s0", "down").map(|_| at)
+            }
             Fault::Partition => {
                 let rules = format!(
                     "add table {table}\n\
@@ -129,6 +142,10 @@ impl Lab {
             Fault::Freeze => drop(self.signal(node, "CONT")?),
             Fault::Link => drop(self.cable(node, "enp6s0", "up")?),
             Fault::Machine => drop(self.cable(node, "enp1s0", "up")?),
+            Fault::Node => {
+                self.cable(node, "enp6s0", "up")?;
+                self.cable(node, "enp1s0", "up")?;
+            }
             Fault::Partition => {
                 let table = format!("delete table {}", Self::TABLE);
                 self.exec(node, &["nft", &table])?;
