@@ -21,6 +21,7 @@
 //! | [`driver`] | watches and writes |
 
 pub mod answer;
+pub(crate) mod blocks;
 pub mod driver;
 pub mod engine;
 pub mod ledger;

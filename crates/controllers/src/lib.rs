@@ -18,6 +18,7 @@
 
 pub mod endpoints;
 pub mod hosts;
+mod io;
 pub mod ipam;
 pub mod memberkey;
 pub mod metrics;

@@ -22,6 +22,7 @@ use super::engine::{Answer, Engine, Task};
 use super::kinds::Kind;
 use super::world::{News, Seen};
 use super::writes::{Action, Verb};
+use crate::io::until;
 use crate::mirror::{Key, Told};
 
 /// So many writes are under way at once.
@@ -70,16 +71,6 @@ pub async fn run(client: Client, stop: impl Future<Output = ()>) {
                 let answer = writer.carry_out(&task.action).await;
                 (task, answer)
             });
-        }
-    }
-}
-
-async fn until(at: Option<Timestamp>) {
-    match at {
-        None => std::future::pending().await,
-        Some(at) => {
-            let wait = at.duration_since(Timestamp::now());
-            tokio::time::sleep(wait.try_into().unwrap_or(Duration::ZERO)).await;
         }
     }
 }

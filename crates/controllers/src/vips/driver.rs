@@ -12,10 +12,8 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace as KubeNamespace, Service as KubeService};
-use kube::api::Api;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Client, Resource};
+use kube::Client;
+use kube::runtime::watcher;
 use landbridge_api::foreign::metallb::objects::IPAddressPool;
 use landbridge_api::ledger::AddressBlock;
 use tokio::task::JoinSet;
@@ -24,8 +22,8 @@ use self::writer::{Done, Writer};
 use super::Settings;
 use super::engine::{Action, Ended, Engine, News};
 use super::seen::Service;
+use crate::io::{follow, until};
 use crate::metrics::Board;
-use crate::mirror::Told;
 
 /// So many writes are under way at once.
 const AT_ONCE: usize = 64;
@@ -86,16 +84,6 @@ pub async fn run(client: Client, settings: Settings, board: Board, stop: impl Fu
     }
 }
 
-async fn until(at: Option<Timestamp>) {
-    match at {
-        None => std::future::pending().await,
-        Some(at) => {
-            let wait = at.duration_since(Timestamp::now());
-            tokio::time::sleep(wait.try_into().unwrap_or(Duration::ZERO)).await;
-        }
-    }
-}
-
 type Item = Result<News, watcher::Error>;
 
 /// All news, as one stream. It never ends: a watch that breaks starts over, slower each time.
@@ -103,35 +91,12 @@ fn watch(client: &Client, settings: &Settings) -> BoxStream<'static, Item> {
     let settings = settings.clone();
     let service = move |object: KubeService| Service::read(&object, &settings);
     let followed = stream::select_all([
-        follow::<KubeService, _>(client, service, News::Service),
-        follow::<IPAddressPool, _>(client, Into::into, News::Pool),
-        follow::<KubeNamespace, _>(client, Into::into, News::Namespace),
-        follow::<AddressBlock, _>(client, Into::into, News::Block),
+        follow(client, service, News::Service),
+        follow(client, <_ as From<IPAddressPool>>::from, News::Pool),
+        follow(client, <_ as From<KubeNamespace>>::from, News::Namespace),
+        follow(client, <_ as From<AddressBlock>>::from, News::Block),
     ]);
     stream::select(followed, wiring::watch(client).map(|sites| Ok(News::Sites(sites)))).boxed()
-}
-
-fn follow<K, T>(
-    client: &Client,
-    read: impl Fn(K) -> T + Send + 'static,
-    wrap: fn(Told<T>) -> News,
-) -> BoxStream<'static, Item>
-where
-    K: Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-    K: Send + 'static,
-    T: 'static,
-{
-    let told = move |event| match event {
-        Event::Init => Told::Restart,
-        Event::InitApply(object) => Told::Listed(read(object)),
-        Event::InitDone => Told::Complete,
-        Event::Apply(object) => Told::Applied(read(object)),
-        Event::Delete(object) => Told::Deleted(read(object)),
-    };
-    watcher(Api::<K>::all(client.clone()), watcher::Config::default())
-        .default_backoff()
-        .map(move |event| event.map(|event| wrap(told(event))))
-        .boxed()
 }
 
 fn take_in(engine: &mut Engine, item: Item) {

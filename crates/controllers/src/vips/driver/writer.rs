@@ -1,23 +1,22 @@
 //! Carries out what was decided.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ObjectReference, Service as KubeService};
 use kube::Client;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use landbridge_api::foreign::metallb::GROUP;
 use landbridge_api::foreign::metallb::objects::{ConfigurationState, IPAddressPool, VERSION};
-use landbridge_api::ledger::{
-    AddressBlock, AddressBlockSpec, block_name, block_of, block_prefix, swap_patch,
-};
+use landbridge_api::ledger::{block_name, block_of};
 use landbridge_vips::NAMESPACE;
 use landbridge_vips::asked::FROM_POOL;
 use landbridge_vips::figures::PoolStatus;
 use serde_json::{Value, json};
 
+use crate::io::{self, Manager, is_lost};
+use crate::ipam::blocks::Blocks;
 use crate::ipam::ledger::{Swap, Swapped};
 use crate::mirror::Key;
 use crate::vips::Settings;
@@ -25,13 +24,11 @@ use crate::vips::engine::{Action, Ended, Notice, Step, What};
 use crate::vips::seen::Service;
 
 /// Under this name the writes appear in managedFields, and the Events.
-const MANAGER: &str = "landbridge-vips";
+const MANAGER: Manager = Manager("landbridge-vips");
 /// Under this name MetalLB writes what it thinks of its configuration.
 const POOL_RECONCILER: &str = "poolReconciler";
 /// Changed on a Service to make sure that nobody writes a status for what it was.
 const FENCE: &str = "landbridge.dev/vips-fence";
-/// After a swap that could not be tried.
-const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) enum Done {
     Swap(Swap, Swapped),
@@ -44,15 +41,15 @@ pub(super) enum Done {
 pub(super) struct Writer {
     client: Client,
     settings: Settings,
-    blocks: Api<AddressBlock>,
+    blocks: Blocks,
     recorder: Recorder,
 }
 
 impl Writer {
     pub fn new(client: Client, settings: Settings) -> Self {
-        let reporter = Reporter { controller: MANAGER.to_owned(), instance: None };
+        let reporter = Reporter { controller: MANAGER.0.to_owned(), instance: None };
         Self {
-            blocks: Api::all(client.clone()),
+            blocks: Blocks::new(client.clone(), MANAGER),
             recorder: Recorder::new(client.clone(), reporter),
             settings,
             client,
@@ -62,7 +59,7 @@ impl Writer {
     pub async fn carry_out(&self, action: Action) -> Done {
         match action {
             Action::Swap(swap) => {
-                let how = self.swap(&swap).await;
+                let how = self.blocks.swap(&swap).await;
                 Done::Swap(swap, how)
             }
             Action::Step(step) => {
@@ -90,47 +87,6 @@ impl Writer {
         }
     }
 
-    async fn swap(&self, swap: &Swap) -> Swapped {
-        let result = match &swap.from {
-            None => {
-                let claims = swap.edits.iter();
-                let spec = AddressBlockSpec {
-                    segment: swap.segment.to_string(),
-                    block: block_prefix(swap.base),
-                    claims: claims.filter_map(|(a, claim)| Some((*a, claim.clone()?))).collect(),
-                };
-                let params = PostParams { field_manager: Some(manager()), ..PostParams::default() };
-                self.blocks.create(&params, &AddressBlock::new(&swap.name, spec)).await.map(Some)
-            }
-            Some((uid, revision)) if swap.empties => {
-                let preconditions = Preconditions {
-                    uid: Some(uid.to_string()),
-                    resource_version: Some(revision.to_string()),
-                };
-                let params =
-                    DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-                self.blocks.delete(&swap.name, &params).await.map(|_| None)
-            }
-            Some((uid, revision)) => {
-                let patch = Patch::Merge(swap_patch(uid, &revision.to_string(), &swap.edits));
-                self.blocks.patch(&swap.name, &params(), &patch).await.map(Some)
-            }
-        };
-        let result = match result {
-            Err(error) if is_lost(&error) => self.blocks.get_opt(&swap.name).await,
-            other => other,
-        };
-        match result {
-            Ok(Some(block)) => Swapped::Block(block.into()),
-            Ok(None) => Swapped::Gone,
-            Err(error) => {
-                tracing::warn!(block = &*swap.name, %error, "swap will be tried again");
-                tokio::time::sleep(PAUSE).await;
-                Swapped::Failed
-            }
-        }
-    }
-
     async fn step(&self, step: &Step) -> kube::Result<Ended> {
         let key = &step.key;
         let services: Api<KubeService> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -148,7 +104,7 @@ impl Writer {
                     },
                     "status": {"loadBalancer": {"ingress": ingress}},
                 });
-                services.patch_status(&key.name, &params(), &Patch::Merge(patch)).await
+                services.patch_status(&key.name, &MANAGER.patch(), &Patch::Merge(patch)).await
             }
             What::Fence { revision } => {
                 let revision = revision.to_string();
@@ -157,13 +113,13 @@ impl Writer {
                     "resourceVersion": revision,
                     "annotations": {FENCE: revision},
                 }});
-                services.patch(&key.name, &params(), &Patch::Merge(patch)).await
+                services.patch(&key.name, &MANAGER.patch(), &Patch::Merge(patch)).await
             }
             What::Refresh { places, .. } => {
                 let names = places.iter().map(|p| block_name(&p.segment, block_of(p.address)));
                 let mut blocks = Vec::new();
                 for name in names.collect::<BTreeSet<String>>() {
-                    blocks.extend(self.blocks.get_opt(&name).await?.map(Into::into));
+                    blocks.extend(self.blocks.get(&name).await?.map(Into::into));
                 }
                 return Ok(Ended::Refreshed(blocks));
             }
@@ -194,7 +150,7 @@ impl Writer {
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
             reason: reason.to_owned(),
-            note: Some(cut(note)),
+            note: Some(io::note(note)),
             action: "Allocate".to_owned(),
             secondary: None,
         };
@@ -209,7 +165,7 @@ impl Writer {
             "assignedIPv4": status.assigned_v4, "assignedIPv6": status.assigned_v6,
             "availableIPv4": status.available_v4, "availableIPv6": status.available_v6,
         }});
-        match pools.patch_status(&key.name, &params(), &Patch::Merge(patch)).await {
+        match pools.patch_status(&key.name, &MANAGER.patch(), &Patch::Merge(patch)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             other => other.map(|_| ()),
         }
@@ -256,27 +212,4 @@ impl Writer {
 /// Without fractions, as Kubernetes writes times.
 fn seconds(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
-}
-
-/// The note of an Event has at most 1024 bytes.
-fn cut(mut note: String) -> String {
-    if note.len() > 1024 {
-        let end = (0..=1020).rev().find(|end| note.is_char_boundary(*end)).unwrap_or(0);
-        note.truncate(end);
-        note.push_str(" ...");
-    }
-    note
-}
-
-/// Whether somebody else was faster: the object is in another state, is there already, or is gone.
-fn is_lost(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409))
-}
-
-fn manager() -> String {
-    MANAGER.to_owned()
-}
-
-fn params() -> PatchParams {
-    PatchParams { field_manager: Some(manager()), ..PatchParams::default() }
 }
