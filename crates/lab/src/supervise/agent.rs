@@ -6,8 +6,8 @@ use crate::info::AgentInfo;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Who ran this long starts again as if for the first time.
-const STEADY: Duration = Duration::from_secs(30);
+/// Who ran this long starts again as if for the first time: what cannot run ends sooner.
+const STEADY: Duration = Duration::from_secs(3);
 
 /// An agent that is to run for ever.
 #[derive(Clone, Debug)]
