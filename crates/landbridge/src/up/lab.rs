@@ -24,7 +24,7 @@ use crate::args::UpArgs;
 use crate::state::StateDir;
 
 /// Nodes are made in tens of milliseconds; a machine that needs longer than this has a problem.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// Agents give their leases back and end.
 const STOP: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(50);

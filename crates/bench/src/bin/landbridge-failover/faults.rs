@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use serde_json::Value;
 
@@ -116,10 +116,13 @@ impl Lab {
             Fault::Restart => self.signal(node, "TERM"),
             Fault::Link => self.cable(node, "enp6s0", "down"),
             Fault::Machine => self.cable(node, "enp1s0", "down"),
-            Fault::Node => {
+            // Both at the same time, as far as that goes.
+            Fault::Node => std::thread::scope(|scope| {
+                let other = scope.spawn(|| self.cable(node, "enp6s0", "down"));
                 let at = self.cable(node, "enp1s0", "down")?;
-                self.cable(node, "enp6s0", "down").map(|_| at)
-            }
+                let other = other.join().map_err(|_| anyhow!("pulling a cable panicked"))?;
+                other.map(|_| at)
+            }),
             Fault::Partition => {
                 let rules = format!(
                     "add table {table}\n\

@@ -100,15 +100,23 @@ impl Prober {
     /// The time from a moment to the twentieth good answer in a row to what was asked when the fault was there.
     fn recovered(&self, since: u64, there: u64) -> Result<Duration> {
         let mut good = 0;
+        let mut course = Course::default();
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let answer = self.next()?;
             if answer.at <= there {
                 continue;
             }
+            let after = Duration::from_nanos(answer.at - since);
+            course.note(after, &answer);
             good = if answer.by.is_empty() { 0 } else { good + 1 };
             if good == GOOD {
-                return Ok(Duration::from_nanos(answer.at - since));
+                ensure!(
+                    after < LIMIT,
+                    "{GOOD} good answers only after {} ms: {course}",
+                    after.as_millis()
+                );
+                return Ok(after);
             }
         }
         bail!("no {GOOD} good answers within {PATIENCE:?}")
@@ -150,6 +158,42 @@ impl Drop for Prober {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// Who answered from when on, for the person who wants to know why it took so long.
+#[derive(Default)]
+struct Course(Vec<(Duration, String)>);
+
+impl Course {
+    fn note(&mut self, after: Duration, answer: &Answer) {
+        let by = if answer.by.is_empty() { "nobody".to_owned() } else { answer.by.join("+") };
+        if self.0.last().is_none_or(|(_, last)| *last != by) {
+            self.0.push((after, by));
+        }
+    }
+}
+
+impl std::fmt::Display for Course {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Pods answer in turn; what matters is when nobody did.
+        let mut silent = None;
+        for (after, by) in &self.0 {
+            match (by == "nobody", silent) {
+                (true, None) => silent = Some(after),
+                (false, Some(from)) => {
+                    write!(
+                        f,
+                        "silence {}-{} ms, then {by}; ",
+                        from.as_millis(),
+                        after.as_millis()
+                    )?;
+                    silent = None;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -271,10 +315,7 @@ fn one_round(
     if let Some(answer) = finder.two_answer(Duration::from_secs(1))? {
         bail!("{node}: two nodes answer {HEALED:?} after healing: {}", answer.by.join(" and "));
     }
-    let answered = answered?;
-    let took = Took { answered, announced: announced.transpose()?.unwrap_or(answered) };
-    for (what, time) in [("answers", took.answered), ("replies to ARP", took.announced)] {
-        ensure!(time < LIMIT, "{node}: {GOOD} good {what} only after {} ms", time.as_millis());
-    }
-    Ok(took)
+    let answered = answered.with_context(|| format!("{node}, requests"))?;
+    let announced = announced.transpose().with_context(|| format!("{node}, ARP"))?;
+    Ok(Took { answered, announced: announced.unwrap_or(answered) })
 }
