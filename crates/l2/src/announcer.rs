@@ -1,7 +1,9 @@
 //! Answers for the addresses this node holds, and says unasked where they are.
 //!
-//! Unasked: one round at once, then every 1.1 s until 5 s after the last reason to, so that a switch
-//! or a station that missed one still learns. Addresses are never configured on an interface: the
+//! Unasked: one round at once, two soon after it, then every 1.1 s until 5 s after the last reason to, so
+//! that a switch or a station that missed one still learns. Soon: who held the address before and is only cut off
+//! may say so at the same moment, and fall silent some milliseconds later; a station that believed it last has to hear the
+//! truth before the second is over. Addresses are never configured on an interface: the
 //! kernel knows nothing of them, and what is not held is not answered.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +16,9 @@ use crate::packet::Mac;
 use crate::packet::arp::{Arp, Operation};
 use crate::packet::ndp::{Advertisement, Solicitation, solicited_node};
 
-/// Between two rounds.
-pub const ROUND: Duration = Duration::from_millis(1100);
+/// From a round to the next, the last one for all that follow.
+pub const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(1100)];
 /// So long after the last reason, rounds go on.
 pub const ROUNDS: Duration = Duration::from_secs(5);
 
@@ -78,6 +81,19 @@ struct Held {
     wheres: Where,
     next: Moment,
     until: Moment,
+    /// Rounds since the last reason.
+    rounds: usize,
+}
+
+impl Held {
+    fn new(now: Moment, wheres: Where) -> Self {
+        Self { wheres, next: now, until: now + ROUNDS, rounds: 0 }
+    }
+
+    /// There is a reason to say again where it is.
+    fn renew(&mut self, now: Moment) {
+        (self.next, self.until, self.rounds) = (now, now + ROUNDS, 0);
+    }
 }
 
 /// The interfaces of a node and the addresses it holds.
@@ -104,7 +120,7 @@ impl Announcer {
             .collect();
         for held in self.held.values_mut() {
             if news.iter().any(|name| held.wheres.includes(name)) {
-                (held.next, held.until) = (now, now + ROUNDS);
+                held.renew(now);
             }
         }
         self.interfaces = interfaces;
@@ -127,7 +143,7 @@ impl Announcer {
         let mut new = false;
         for (ip, wheres) in addresses {
             if self.held.get(&ip).is_none_or(|held| held.wheres != wheres) {
-                self.held.insert(ip, Held { wheres, next: now, until: now + ROUNDS });
+                self.held.insert(ip, Held::new(now, wheres));
                 new = true;
             }
         }
@@ -142,7 +158,7 @@ impl Announcer {
     /// Says again where an address is: somebody may have heard something else.
     pub fn renew(&mut self, now: Moment, ip: IpAddr) -> Vec<Output> {
         let Some(held) = self.held.get_mut(&ip) else { return Vec::new() };
-        (held.next, held.until) = (now, now + ROUNDS);
+        held.renew(now);
         self.tick(now)
     }
 
@@ -184,7 +200,9 @@ impl Announcer {
                 continue;
             }
             // From the plan, not from now: late rounds do not push the others back.
-            held.next = (held.next + ROUND).max(now);
+            let pause = PAUSES.get(held.rounds).or(PAUSES.last()).copied().unwrap_or(ROUNDS);
+            held.next = (held.next + pause).max(now);
+            held.rounds += 1;
             for (index, (name, ability)) in &self.interfaces {
                 if !held.wheres.includes(name) {
                     continue;
