@@ -51,6 +51,14 @@ pub struct Lab {
 /// How long a killed agent may take to be back: the lab waits longer after each death.
 const BACK: Duration = Duration::from_mins(1);
 
+/// So exactly it has to be known when a cable was pulled.
+const SURE: Duration = Duration::from_millis(150);
+
+/// When a fault began is not known well enough to measure from.
+#[derive(Debug, thiserror::Error)]
+#[error("the machine is too busy to say when: the fault took {} ms to make", .0.as_millis())]
+pub struct TooBusy(Duration);
+
 impl Lab {
     /// Where a fault's own rules of nft are.
     const TABLE: &str = "inet landbridge-failover";
@@ -102,10 +110,27 @@ impl Lab {
         Ok(self.exec(node, &["sh", "-c", &script])?.parse()?)
     }
 
+    /// Pulls a cable or puts it back; says when, not later than it was.
     fn cable(&self, node: &str, nic: &str, state: &str) -> Result<u64> {
         let before = clock();
         self.landbridge(&["lab", "link", node, nic, state])?;
         Ok(before)
+    }
+
+    /// Pulls cables, all at the same time. When they were out is known to the time that took, so it must not have
+    /// taken long.
+    fn pull(&self, node: &str, nics: &[&str]) -> Result<u64> {
+        let at = std::thread::scope(|scope| {
+            let pulls: Vec<_> =
+                nics.iter().map(|nic| scope.spawn(|| self.cable(node, nic, "down"))).collect();
+            let at = pulls
+                .into_iter()
+                .map(|pull| pull.join().map_err(|_| anyhow!("pulling a cable panicked")).flatten());
+            at.collect::<Result<Vec<u64>>>()
+        })?;
+        let at = at.into_iter().min().context("no cable")?;
+        let took = Duration::from_nanos(clock().saturating_sub(at));
+        if took > SURE { Err(TooBusy(took).into()) } else { Ok(at) }
     }
 
     /// Makes it happen; says when (nanoseconds of the machine's clock), not later than it did.
@@ -114,15 +139,9 @@ impl Lab {
             Fault::Kill => self.signal(node, "KILL"),
             Fault::Freeze => self.signal(node, "STOP"),
             Fault::Restart => self.signal(node, "TERM"),
-            Fault::Link => self.cable(node, "enp6s0", "down"),
-            Fault::Machine => self.cable(node, "enp1s0", "down"),
-            // Both at the same time, as far as that goes.
-            Fault::Node => std::thread::scope(|scope| {
-                let other = scope.spawn(|| self.cable(node, "enp6s0", "down"));
-                let at = self.cable(node, "enp1s0", "down")?;
-                let other = other.join().map_err(|_| anyhow!("pulling a cable panicked"))?;
-                other.map(|_| at)
-            }),
+            Fault::Link => self.pull(node, &["enp6s0"]),
+            Fault::Machine => self.pull(node, &["enp1s0"]),
+            Fault::Node => self.pull(node, &["enp1s0", "enp6s0"]),
             Fault::Partition => {
                 let rules = format!(
                     "add table {table}\n\
