@@ -42,6 +42,9 @@ struct RunArguments {
     /// Rounds of each fault
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// So many milliseconds after the fault all has to be well
+    #[arg(long, default_value_t = 1000)]
+    limit: u64,
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',')]
     faults: Vec<Fault>,

@@ -22,7 +22,6 @@ const CLIENT: &str = "edpm-compute-0";
 const GOOD: usize = 20;
 /// How often a round is played again because the machine was too busy.
 const AGAIN: usize = 5;
-const LIMIT: Duration = Duration::from_secs(1);
 /// When there may no longer be two announcers.
 const HEALED: Duration = Duration::from_secs(2);
 /// How long a fault lasts that does not end by itself.
@@ -41,12 +40,14 @@ struct Answer {
 
 /// The prober on the client.
 struct Prober {
+    limit: Duration,
     process: Child,
     answers: Receiver<Answer>,
 }
 
 impl Prober {
-    fn start(lab: &Lab, kind: Kind, address: std::net::Ipv4Addr) -> Result<Self> {
+    fn start(lab: &Lab, kind: Kind, limit: Duration) -> Result<Self> {
+        let address = objects::address(1);
         let own = std::env::current_exe()?;
         let mut process = lab
             .exec_command(CLIENT, &own)
@@ -68,7 +69,7 @@ impl Prober {
                 }
             }
         });
-        Ok(Self { process, answers })
+        Ok(Self { limit, process, answers })
     }
 
     fn next(&self) -> Result<Answer> {
@@ -114,7 +115,7 @@ impl Prober {
             good = if answer.by.is_empty() { 0 } else { good + 1 };
             if good == GOOD {
                 ensure!(
-                    after < LIMIT,
+                    after < self.limit,
                     "{GOOD} good answers only after {} ms: {course}",
                     after.as_millis()
                 );
@@ -253,13 +254,14 @@ async fn play(arguments: &RunArguments, lab: &Lab) -> Result<bool> {
     for node in NODES {
         macs.insert(lab.mac(node, INTERFACE)?, node);
     }
-    let finder = Prober::start(lab, Kind::Arp, objects::address(1))?;
+    let limit = Duration::from_millis(arguments.limit);
+    let finder = Prober::start(lab, Kind::Arp, limit)?;
     // What pods answer does not tell by which node.
     let asks = (arguments.kind == Kind::Http)
         .then(|| {
             let route = ["ip", "address", "replace", objects::CLIENT, "dev", INTERFACE];
             lab.exec(CLIENT, &route)?;
-            Prober::start(lab, Kind::Http, objects::address(1))
+            Prober::start(lab, Kind::Http, limit)
         })
         .transpose()?;
     let prober = asks.as_ref().unwrap_or(&finder);
