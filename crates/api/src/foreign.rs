@@ -33,6 +33,8 @@ mod read;
 pub mod route;
 pub mod rules;
 pub mod service;
+#[cfg(test)]
+mod testing;
 pub mod whereabouts;
 
 pub use self::alias::OpenStackHooks;

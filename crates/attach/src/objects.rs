@@ -148,6 +148,9 @@ pub struct PodSet {
     pub is_sticky: bool,
 }
 
+/// The state of a pool after a patch, and the states of the reservations made with it.
+pub type PatchedAndReserved = (Result<String, ObjectError>, Vec<Result<String, ObjectError>>);
+
 /// Something to tell about a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -198,7 +201,7 @@ pub trait Objects: Send + Sync {
         pool: &str,
         patch: &[Operation],
         reservations: &[(String, Reservation)],
-    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>);
+    ) -> PatchedAndReserved;
     /// Puts another in the place of that state of it; a conflict when it has another state.
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError>;
     /// Deletes that state of it; a conflict when it has another state. No error when it is gone.

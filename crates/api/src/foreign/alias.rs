@@ -106,23 +106,11 @@ fn rename(value: &mut Value, old: Option<&Value>, depth: usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use landbridge_machinery::gvk::{GroupKind, GroupVersionKind};
-    use landbridge_machinery::hooks::Objects;
+    use landbridge_machinery::gvk::GroupVersionKind;
     use serde_json::json;
 
     use super::*;
-
-    struct Nothing;
-    impl Objects for Nothing {
-        fn get(&self, _: &GroupKind, _: Option<&str>, _: &str) -> Option<Arc<Value>> {
-            None
-        }
-        fn list(&self, _: &GroupKind, _: Option<&str>) -> Vec<Arc<Value>> {
-            Vec::new()
-        }
-    }
+    use crate::foreign::testing::Nothing;
 
     /// What becomes of the spec, and what is said.
     fn written(old: Option<&Value>, spec: &Value) -> (Value, Vec<String>) {

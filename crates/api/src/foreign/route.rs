@@ -217,23 +217,11 @@ impl Hooks for RouteHooks {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::Arc;
-
-    use landbridge_machinery::gvk::{GroupKind, GroupVersionKind};
-    use landbridge_machinery::hooks::Objects;
+    use landbridge_machinery::gvk::GroupVersionKind;
     use serde_json::json;
 
     use super::*;
-
-    struct Nothing;
-    impl Objects for Nothing {
-        fn get(&self, _: &GroupKind, _: Option<&str>, _: &str) -> Option<Arc<Value>> {
-            None
-        }
-        fn list(&self, _: &GroupKind, _: Option<&str>) -> Vec<Arc<Value>> {
-            Vec::new()
-        }
-    }
+    use crate::foreign::testing::Nothing;
 
     #[test]
     fn a_host_is_made_up_and_marked_as_openshift_does() {

@@ -13,7 +13,9 @@ use landbridge_cni::status;
 use landbridge_cni::whereabouts::{Operation, PoolSpec, Reservation};
 use serde_json::Value;
 
-use super::{Block, Definition, Event, ObjectError, Objects, Pod, PodSet, Pool, Reserved};
+use super::{
+    Block, Definition, Event, ObjectError, Objects, PatchedAndReserved, Pod, PodSet, Pool, Reserved,
+};
 
 /// What goes wrong with one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,7 +251,7 @@ impl Objects for FakeObjects {
         pool: &str,
         patch: &[Operation],
         reservations: &[(String, Reservation)],
-    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>) {
+    ) -> PatchedAndReserved {
         let reserve = || -> Vec<_> {
             reservations.iter().map(|(name, spec)| self.create_reservation(name, spec)).collect()
         };

@@ -29,7 +29,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::{
-    Block, Definition, Event, ObjectError, Objects, Owner, Pod, PodSet, Pool, Reserved, SetKind,
+    Block, Definition, Event, ObjectError, Objects, Owner, PatchedAndReserved, Pod, PodSet, Pool,
+    Reserved, SetKind,
 };
 
 /// How long one call may take.
@@ -310,7 +311,7 @@ impl Objects for KubeObjects {
         pool: &str,
         patch: &[Operation],
         reservations: &[(String, Reservation)],
-    ) -> (Result<String, ObjectError>, Vec<Result<String, ObjectError>>) {
+    ) -> PatchedAndReserved {
         let reserve = reservations.iter().map(|(name, spec)| self.send_reservation(name, spec));
         let all = join(self.send_patch(pool, patch), join_all(reserve));
         self.runtime.block_on(all)

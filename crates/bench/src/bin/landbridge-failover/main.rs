@@ -8,6 +8,7 @@
 mod faults;
 mod objects;
 mod probe;
+mod prober;
 mod rounds;
 
 use std::net::Ipv4Addr;
