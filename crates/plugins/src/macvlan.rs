@@ -31,17 +31,13 @@ pub(crate) fn run(call: &Call, ipams: &dyn Ipams) -> Outcome<Option<CniResult>> 
 fn add(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<CniResult> {
     let name = wanted_name(call)?;
     let pod = Pod::open(call)?;
-    let node = node()?;
-    let around = if config.link_in_container { &pod.net } else { &node };
-    let master = master(around, &config.master)?;
-    check_mtu(config.mtu, master.mtu).map_err(|error| refused(&error))?;
     // Before anybody is asked for an address: asked twice, some answer with the one that the interface
     // has, and giving it back would take it from who uses it.
     let what = || format!("failed to rename macvlan to \"{name}\"");
     if pod.net.link(&name).doing(what)?.is_some() {
         return Err(internal(format!("{}: the container has a link of that name already", what())));
     }
-    let make = || create(call, config, &pod, around, &master);
+    let make = || create(call, config, &pod);
     let only =
         |link: &Link| CniResult { interfaces: vec![pod.interface(link)], ..CniResult::default() };
     let outcome = if config.ipam.is_empty() {
@@ -72,13 +68,11 @@ pub(crate) fn dns(call: &Call) -> Dns {
 
 /// The link in the container at once, under its own name. A name that the node has too is refused;
 /// then it is made under one that nobody has, and renamed.
-fn create(
-    call: &Call,
-    config: &Macvlan,
-    pod: &Pod,
-    around: &Handle,
-    master: &Link,
-) -> Outcome<Link> {
+fn create(call: &Call, config: &Macvlan, pod: &Pod) -> Outcome<Link> {
+    let node = node()?;
+    let around = if config.link_in_container { &pod.net } else { &node };
+    let master = master(around, &config.master)?;
+    check_mtu(config.mtu, master.mtu).map_err(|error| refused(&error))?;
     let name = wanted_name(call)?;
     let kind = LinkKind::Macvlan(Kind { mode: mode(config.mode) });
     let mut wanted = NewLink::new(name.clone(), kind).on(master.index);
