@@ -16,9 +16,13 @@
 //! | [`hosts`] | hosts files as values, with a warning for each entry that is wrong |
 //! | [`catalog`] | both, compiled for answering; a changed file makes a new one cheaply |
 //! | [`answer`](mod@answer) | from a query to a reply, without IO, clock or allocation |
+//! | [`forward`] | who is asked what is not known here, and what of the answer is believed |
+//! | [`cache`] | answers of others, for as long as they say |
 
 pub mod answer;
+pub mod cache;
 pub mod catalog;
+pub mod forward;
 pub mod hosts;
 pub mod settings;
 mod warning;

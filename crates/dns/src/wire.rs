@@ -5,7 +5,9 @@ mod name;
 mod query;
 mod writer;
 
+pub(crate) use name::text as name_text;
 pub use name::{BadName, Key, Name};
+pub(crate) use query::skip_name;
 pub use query::{Edns, Malformed, Query};
 pub use writer::{Section, Writer};
 

@@ -1,0 +1,5 @@
+//! The forwarder on a virtual clock: tables of single situations, and thousands of random timelines.
+
+mod cases;
+mod timelines;
+mod world;
