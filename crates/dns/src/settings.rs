@@ -3,9 +3,20 @@
 //! Options mean what dnsmasq's manual says. dnsmasq refuses to start for one wrong line; here that line
 //! is a [`Warning`] and the others count, because one typing error must not take all names away.
 
+mod lines;
+mod options;
+mod ranges;
+mod records;
+mod servers;
+
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
+
+pub use ranges::{AuthInterface, AuthServer, AuthSoa, AuthZone, DomainOf, Range, Synth};
+pub(crate) use records::octets;
+pub use records::{Cname, HostRecord, Rdata, Record};
+pub(crate) use servers::arpa;
 
 use crate::warning::Warning;
 use crate::wire::Name;
@@ -47,8 +58,8 @@ pub struct DomainRule {
 pub enum Domain {
     /// This name and all below it; the root for all names (`/#/`).
     Below(Name),
-    /// `*name`: all names that end in these letters, also within a label.
-    Ending(Name),
+    /// `*name`: all names that end in these letters (lower case), also within a label.
+    Ending(String),
     /// `//`: names of one label.
     Plain,
 }
@@ -60,6 +71,26 @@ pub struct Settings {
     pub rules: Vec<DomainRule>,
     /// `server` without a domain.
     pub servers: Vec<Upstream>,
+    pub cnames: Vec<Cname>,
+    pub host_records: Vec<HostRecord>,
+    /// Everything else that has a name: `srv-host`, `txt-record`, `dns-rr` and so on.
+    pub records: Vec<Record>,
+    pub synth_domains: Vec<Synth>,
+    /// `domain`, also for ranges of addresses; the one for all comes last.
+    pub domains: Vec<DomainOf>,
+    pub expand_hosts: bool,
+    pub auth_zones: Vec<AuthZone>,
+    pub auth_server: Option<AuthServer>,
+    pub auth_soa: AuthSoa,
+    pub auth_sec_servers: Vec<Name>,
+    pub auth_ttl: u32,
+    /// TTL of what is known here.
+    pub local_ttl: u32,
+    pub domain_needed: bool,
+    pub bogus_priv: bool,
+    pub localise_queries: bool,
+    /// Where mail goes by default.
+    pub mx_target: Option<Name>,
     pub port: u16,
     pub listen_addresses: Vec<IpAddr>,
     /// `interface`; `*` matches any end.
@@ -115,6 +146,22 @@ impl Default for Settings {
         Self {
             rules: Vec::new(),
             servers: Vec::new(),
+            cnames: Vec::new(),
+            host_records: Vec::new(),
+            records: Vec::new(),
+            synth_domains: Vec::new(),
+            domains: Vec::new(),
+            expand_hosts: false,
+            auth_zones: Vec::new(),
+            auth_server: None,
+            auth_soa: AuthSoa::default(),
+            auth_sec_servers: Vec::new(),
+            auth_ttl: 600,
+            local_ttl: 0,
+            domain_needed: false,
+            bogus_priv: false,
+            localise_queries: false,
+            mx_target: None,
             port: 53,
             listen_addresses: Vec::new(),
             interfaces: Vec::new(),
@@ -170,15 +217,39 @@ impl Settings {
 
     /// Adds those of one more file, as if it were appended to the ones before.
     pub fn read(&mut self, file: &str, text: &str) -> Vec<Warning> {
-        let _ = (file, text);
-        Vec::new()
+        let mut warnings = Vec::new();
+        for line in lines::lines(text) {
+            let taken = match line.option() {
+                Ok((key, value)) => self.option(&key, value.as_deref()),
+                Err(bad) => Err(bad),
+            };
+            if let Err(BadOption { why, help }) = taken {
+                let text = line.text.to_owned();
+                warnings.push(Warning {
+                    file: file.to_owned(),
+                    line: line.number,
+                    text,
+                    why,
+                    help,
+                });
+            }
+        }
+        warnings
     }
 
-    /// One option as on the command line, without the dashes: `port`, `Some("5353")`. The error says
-    /// why it is wrong and what to do.
-    pub fn option(&mut self, key: &str, value: Option<&str>) -> Result<(), BadOption> {
-        let _ = (key, value);
-        Ok(())
+    /// Whether queries to this address, which came in by this interface, are answered from the
+    /// `auth-zone`s only.
+    pub fn is_authoritative_at(&self, address: IpAddr, interface: &str) -> bool {
+        self.auth_server.as_ref().is_some_and(|auth| {
+            auth.addresses.contains(&address)
+                || auth.interfaces.iter().any(|i| i.matches(address, interface))
+        })
+    }
+
+    /// The domain of `domain=` that names of this address are in.
+    pub fn domain_of(&self, address: IpAddr) -> Option<&Name> {
+        let fits = |domain: &&DomainOf| domain.range.is_none_or(|range| range.contains(address));
+        self.domains.iter().find(fits).map(|domain| &domain.domain)
     }
 }
 
@@ -188,4 +259,10 @@ impl Settings {
 pub struct BadOption {
     pub why: String,
     pub help: String,
+}
+
+impl BadOption {
+    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { why: why.into(), help: help.into() }
+    }
 }

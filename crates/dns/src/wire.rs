@@ -5,11 +5,11 @@ mod name;
 mod query;
 mod writer;
 
-pub(crate) use name::text as name_text;
 pub use name::{BadName, Key, Name};
+pub(crate) use name::{ends_with, push_text, text as name_text};
 pub(crate) use query::skip_name;
 pub use query::{Edns, Malformed, Query};
-pub use writer::{Section, Writer};
+pub use writer::{Data, Section, Writer};
 
 /// Record types that have a meaning here.
 pub mod rtype {

@@ -243,3 +243,19 @@ pub(crate) fn text(wire: &[u8]) -> String {
     }
     if text.is_empty() { ".".to_owned() } else { text }
 }
+
+/// Whether a name (lower case) is a domain or below it.
+pub(crate) fn ends_with(name: &[u8], domain: &[u8]) -> bool {
+    let mut rest = name;
+    loop {
+        if rest.len() == domain.len() {
+            return rest.eq_ignore_ascii_case(domain);
+        }
+        match rest.first() {
+            Some(length) if *length != 0 && rest.len() > domain.len() => {
+                rest = rest.get(usize::from(*length) + 1..).unwrap_or_default();
+            }
+            _ => return false,
+        }
+    }
+}
