@@ -576,6 +576,15 @@ pub struct OperatorArgs {
     /// Act on control planes and their services, too: only where the OpenStack operators do not run
     #[arg(long, env = "LANDBRIDGE_CONTROL_PLANES")]
     pub control_planes: bool,
+
+    /// Leave DNSMasq and DNSData alone: where the infra-operator acts on them
+    #[arg(long, env = "LANDBRIDGE_NO_DNS")]
+    pub no_dns: bool,
+
+    /// Name of Landbridge's image, without registry, path and tag: a DNSMasq with this image runs
+    /// `landbridge dns`, any other runs dnsmasq
+    #[arg(long, value_name = "NAME", default_value = "landbridge", env = "LANDBRIDGE_DNS_IMAGE")]
+    pub dns_image: String,
 }
 
 /// `landbridge status`

@@ -115,7 +115,7 @@ fn check(host: &DNSHost, path: &FieldPath, findings: &mut Findings) {
 }
 
 /// Labels of letters, digits, hyphens and (as services use them) underscores; a final dot is fine.
-fn is_hostname(name: &str) -> bool {
+pub fn is_hostname(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let label = |label: &str| {
         !label.is_empty()

@@ -9,6 +9,11 @@ use serde_json::Value;
 use super::kinds::Kind;
 use crate::mirror::{Change, Epoch, Key, Mirror, Observed, Told};
 
+/// ConfigMaps with this label hold names.
+pub const HOSTS_LABEL: &str = "dnsmasqhosts";
+/// Labels of ConfigMaps that were made for names begin so.
+pub const OWNER_LABELS: &str = "dnsmasq.openstack.org/";
+
 /// An object of any kind, by kind and place.
 pub type Spot = (Kind, Key);
 
@@ -24,7 +29,11 @@ pub struct Seen {
 impl Seen {
     /// Takes an object in.
     pub fn new(kind: Kind, object: Value) -> Self {
-        let mut object = if kind == Kind::Pod { slim(&object) } else { object };
+        let mut object = match kind {
+            Kind::Pod => slim(&object),
+            Kind::ConfigMap => without_foreign_data(object),
+            _ => object,
+        };
         // In lists of the API they may be left out.
         if object.is_object() {
             object["apiVersion"] = kind.api_version().into();
@@ -66,6 +75,20 @@ fn slim(pod: &Value) -> Value {
     slim
 }
 
+/// A cluster is full of ConfigMaps, and only those about names are read here.
+fn without_foreign_data(mut object: Value) -> Value {
+    let is_about_names = |labels: &serde_json::Map<String, Value>| {
+        labels.contains_key(HOSTS_LABEL) || labels.keys().any(|key| key.starts_with(OWNER_LABELS))
+    };
+    if !object["metadata"]["labels"].as_object().is_some_and(is_about_names)
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("data");
+        fields.remove("binaryData");
+    }
+    object
+}
+
 /// What a watch tells of a kind.
 #[derive(Clone, Debug)]
 pub struct News {
@@ -105,9 +128,9 @@ impl World {
         self.mirrors.get(&kind).map(Mirror::epoch).unwrap_or_default()
     }
 
-    /// Whether every kind was listed once.
-    pub fn is_complete(&self) -> bool {
-        Kind::ALL.iter().all(|kind| self.mirrors.get(kind).is_some_and(Mirror::is_complete))
+    /// Whether each of these kinds was listed once.
+    pub fn is_complete(&self, kinds: &[Kind]) -> bool {
+        kinds.iter().all(|kind| self.mirrors.get(kind).is_some_and(Mirror::is_complete))
     }
 
     /// An object.
@@ -137,9 +160,9 @@ impl World {
         spots.into_iter().flatten().filter_map(|(kind, key)| Some((*kind, self.at(*kind, key)?)))
     }
 
-    /// All objects of all kinds that something is made of.
-    pub fn planned(&self) -> Vec<Spot> {
-        let kinds = self.mirrors.iter().filter(|(kind, _)| kind.is_planned());
+    /// All objects of some kinds.
+    pub fn spots(&self, is_meant: impl Fn(Kind) -> bool) -> Vec<Spot> {
+        let kinds = self.mirrors.iter().filter(|(kind, _)| is_meant(**kind));
         kinds.flat_map(|(kind, all)| all.iter().map(|seen| (*kind, seen.key.clone()))).collect()
     }
 

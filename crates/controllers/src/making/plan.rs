@@ -43,6 +43,17 @@ pub struct Plan {
     pub kept: BTreeSet<(Kind, String)>,
     /// The status.
     pub status: Map<String, Value>,
+    /// What people are told by an Event when a condition begins to say it.
+    pub notices: Vec<Notice>,
+}
+
+/// Something that people are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// One word for programs.
+    pub reason: &'static str,
+    /// The words of the condition that says it.
+    pub note: String,
 }
 
 impl fmt::Display for Plan {
@@ -50,7 +61,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for wanted in &self.wanted {
             writeln!(f, "{} {}", wanted.kind.name(), wanted.name())?;
-            for field in ["metadata", "spec"] {
+            for field in ["metadata", "spec", "data", "rules", "roleRef", "subjects"] {
                 let mut value = wanted.object[field].clone();
                 if let Some(fields) = value.as_object_mut() {
                     for known in ["name", "namespace", "ownerReferences"] {
@@ -99,6 +110,8 @@ pub struct Context<'w> {
     pub errors: &'w Errors,
     /// For the times of conditions.
     pub now: Timestamp,
+    /// The name under which is written.
+    pub manager: &'static str,
 }
 
 /// What is there under a name that is wanted.

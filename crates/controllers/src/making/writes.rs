@@ -10,9 +10,8 @@ use std::sync::Arc;
 use landbridge_machinery::object;
 use serde_json::{Map, Value, json};
 
-use super::MANAGER;
 use super::kinds::Kind;
-use super::plan::{Context, Plan, Wanted};
+use super::plan::{Context, Notice, Plan, Wanted};
 use super::world::{World, controller, owners};
 use crate::mirror::Key;
 
@@ -45,6 +44,13 @@ pub enum Verb {
     },
     /// No write: it may be there, and was not seen.
     Read,
+    /// An Event about the object.
+    Tell {
+        /// Its uid.
+        uid: String,
+        /// What is said.
+        notice: Notice,
+    },
 }
 
 /// Whether an object belongs to the one with this uid. A Route of a service belongs to the control
@@ -71,7 +77,7 @@ pub fn writes(context: &Context<'_>, plan: &Plan) -> Vec<Action> {
             // It comes back when it is gone.
             Some(live) if object::is_terminating(live) => None,
             Some(live) => {
-                let merged = merged(live, wanted);
+                let merged = merged(live, wanted, context.manager);
                 (merged != **live).then_some(Verb::Update(merged))
             }
         };
@@ -82,6 +88,7 @@ pub fn writes(context: &Context<'_>, plan: &Plan) -> Vec<Action> {
         next_stage(context.world, context.kind, context.uid(), is_wanted).into_iter().flatten(),
     );
     actions.extend(status(context, &plan.status));
+    actions.extend(tell(context, &plan.notices));
     actions
 }
 
@@ -136,6 +143,21 @@ fn status(context: &Context<'_>, wanted: &Map<String, Value>) -> Option<Action> 
     Some(Action { kind: context.kind, key, verb: Verb::Status(patch) })
 }
 
+/// What is to be said once: as long as a condition of the object says it, it was said.
+fn tell(context: &Context<'_>, notices: &[Notice]) -> Vec<Action> {
+    let conditions =
+        context.owner["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_said =
+        |notice: &&Notice| conditions.iter().any(|condition| condition["message"] == *notice.note);
+    let new = notices.iter().filter(|notice| !is_said(notice));
+    new.map(|notice| Action {
+        kind: context.kind,
+        key: Key::new(context.namespace(), context.name()),
+        verb: Verb::Tell { uid: context.uid().to_owned(), notice: notice.clone() },
+    })
+    .collect()
+}
+
 /// The merge patch from one value to another; `None` when there is nothing to change.
 fn difference(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
@@ -168,12 +190,12 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// The object as it should be: what is there, and what is said about it.
-pub fn merged(live: &Value, wanted: &Wanted) -> Value {
+pub fn merged(live: &Value, wanted: &Wanted, manager: &str) -> Value {
     let mut merged = live.clone();
     let mut said = without_nulls(&wanted.object);
     let references = said["metadata"].as_object_mut().and_then(|m| m.remove("ownerReferences"));
     for field in ["labels", "annotations"] {
-        for key in set_here(live, field) {
+        for key in set_here(live, field, manager) {
             let pointer = format!("/metadata/{field}");
             if said["metadata"][field].get(&key).is_none()
                 && let Some(map) = merged.pointer_mut(&pointer).and_then(Value::as_object_mut)
@@ -246,9 +268,9 @@ fn as_said(object: &mut Value, said: &Value, pointer: &str) {
 }
 
 /// Labels or annotations that were last set here, as the API has recorded it.
-fn set_here(live: &Value, field: &str) -> Vec<String> {
+fn set_here(live: &Value, field: &str, manager: &str) -> Vec<String> {
     let entries = live["metadata"]["managedFields"].as_array().into_iter().flatten();
-    let own = entries.filter(|entry| entry["manager"] == MANAGER);
+    let own = entries.filter(|entry| entry["manager"] == manager);
     own.flat_map(|entry| {
         let keys = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
         keys.into_iter().flatten().filter_map(|(key, _)| Some(key.strip_prefix("f:")?.to_owned()))
@@ -276,6 +298,8 @@ fn drop_what_the_type_forbids(service: &mut Value) {
 mod tests {
     use super::*;
 
+    const MANAGER: &str = "landbridge-test";
+
     fn service(spec: &Value) -> Wanted {
         let object = json!({"metadata": {"name": "a", "annotations": {"x": "1"}}, "spec": spec});
         Wanted {
@@ -301,7 +325,7 @@ mod tests {
         });
         let wanted =
             service(&json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
-        let merged = merged(&live, &wanted);
+        let merged = merged(&live, &wanted, MANAGER);
         assert_eq!(merged["metadata"]["annotations"], json!({"x": "1", "theirs": "1"}));
         let spec = json!({"type": "ClusterIP", "clusterIP": "10.96.0.9", "selector": {"a": "b"}, "ports": [{"port": 81}]});
         assert_eq!(merged["spec"], spec);
@@ -312,8 +336,8 @@ mod tests {
         let wanted =
             service(&json!({"type": "ClusterIP", "selector": {"a": "b"}, "ports": [{"port": 81}]}));
         let live = json!({"metadata": {"name": "a"}, "spec": {"sessionAffinity": "None", "ports": [{"port": 81, "protocol": "TCP"}]}});
-        let once = merged(&live, &wanted);
-        assert_eq!(merged(&once, &wanted), once);
+        let once = merged(&live, &wanted, MANAGER);
+        assert_eq!(merged(&once, &wanted, MANAGER), once);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The kinds that are read and written here.
+//! The kinds that are read and written.
 
 macro_rules! kinds {
     ($($kind:ident $group:literal $version:literal $plural:literal $role:ident;)*) => {
@@ -22,7 +22,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => ($group, $version, $plural),)* }
             }
 
-            /// What the kind is to this controller.
+            /// What the kind is to the controllers.
             pub fn role(self) -> Role {
                 match self { $(Self::$kind => Role::$role,)* }
             }
@@ -30,13 +30,15 @@ macro_rules! kinds {
     };
 }
 
-/// What a kind is to this controller.
+/// What a kind is to the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The control plane: services are made of it.
     Plane,
     /// A service: Services, Routes, workloads and records are made of it.
     Service,
+    /// Names and their servers: what serves names is made of it.
+    Names,
     /// Made of a service.
     Made,
     /// Only looked at.
@@ -70,7 +72,8 @@ kinds! {
     OVNDBCluster "ovn.openstack.org" "v1beta1" "ovndbclusters" Service;
     OVNNorthd "ovn.openstack.org" "v1beta1" "ovnnorthds" Service;
     OVNController "ovn.openstack.org" "v1beta1" "ovncontrollers" Service;
-    DNSMasq "network.openstack.org" "v1beta1" "dnsmasqs" Service;
+    DNSData "network.openstack.org" "v1beta1" "dnsdata" Names;
+    DNSMasq "network.openstack.org" "v1beta1" "dnsmasqs" Names;
     KeystoneEndpoint "keystone.openstack.org" "v1beta1" "keystoneendpoints" Made;
     KeystoneService "keystone.openstack.org" "v1beta1" "keystoneservices" Made;
     Route "route.openshift.io" "v1" "routes" Made;
@@ -79,7 +82,12 @@ kinds! {
     StatefulSet "apps" "v1" "statefulsets" Made;
     DaemonSet "apps" "v1" "daemonsets" Made;
     NetworkAttachmentDefinition "k8s.cni.cncf.io" "v1" "network-attachment-definitions" Made;
-    DNSData "network.openstack.org" "v1beta1" "dnsdata" Made;
+    ConfigMap "" "v1" "configmaps" Made;
+    ServiceAccount "" "v1" "serviceaccounts" Made;
+    Role "rbac.authorization.k8s.io" "v1" "roles" Made;
+    RoleBinding "rbac.authorization.k8s.io" "v1" "rolebindings" Made;
+    IPSet "network.openstack.org" "v1beta1" "ipsets" Seen;
+    Topology "topology.openstack.org" "v1beta1" "topologies" Seen;
     Pod "" "v1" "pods" Seen;
 }
 
@@ -97,7 +105,7 @@ impl Kind {
 
     /// Whether something is made of objects of this kind.
     pub fn is_planned(self) -> bool {
-        matches!(self.role(), Role::Plane | Role::Service)
+        matches!(self.role(), Role::Plane | Role::Service | Role::Names)
     }
 
     /// The kinds that are made of this one, in the order in which they are taken away again: first
@@ -130,8 +138,19 @@ impl Kind {
                 &[Self::Galera, Self::RabbitMq, Self::Memcached, Self::Redis],
                 &[Self::DNSMasq],
             ],
-            // Names and their ConfigMaps belong to whoever serves them.
-            Self::DNSMasq => &[&[Self::Service], WORKLOADS],
+            // Nobody is sent there any more, then nobody answers, then nobody has to.
+            Self::DNSMasq => &[
+                &[Self::Service],
+                &[Self::Deployment],
+                &[
+                    Self::DNSData,
+                    Self::ConfigMap,
+                    Self::RoleBinding,
+                    Self::Role,
+                    Self::ServiceAccount,
+                ],
+            ],
+            Self::DNSData => &[&[Self::ConfigMap]],
             kind if kind.role() == Role::Service => &[
                 &[Self::KeystoneEndpoint],
                 &[Self::KeystoneService],

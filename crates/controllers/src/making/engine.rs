@@ -14,12 +14,12 @@ use jiff::{SignedDuration, Timestamp};
 use landbridge_machinery::object;
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, Role};
+use super::Domain;
+use super::kinds::Kind;
 use super::plan::{Context, Errors, Plan};
 use super::unsure::Unsure;
 use super::world::{Changed, News, Spot, World};
 use super::writes::{Action, Verb, next_stage, writes};
-use super::{control_plane, service};
 use crate::mirror::{Epoch, Key};
 
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(50);
@@ -47,13 +47,16 @@ pub enum Answer {
     Lost(Option<Value>),
     /// The object is gone, or going.
     Gone,
+    /// People were told.
+    Told,
     /// Not done, and why.
     Failed(String),
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Engine {
+    domain: Arc<dyn Domain>,
     world: World,
     is_ready: bool,
     dirty: BTreeSet<Spot>,
@@ -70,6 +73,23 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// An engine that knows nothing yet.
+    pub fn new(domain: Arc<dyn Domain>) -> Self {
+        Self {
+            domain,
+            world: World::default(),
+            is_ready: false,
+            dirty: BTreeSet::new(),
+            busy: HashMap::new(),
+            failures: HashMap::new(),
+            held: HashMap::new(),
+            wakes: BTreeSet::new(),
+            doomed: HashSet::new(),
+            errors: HashMap::new(),
+            unsure: Unsure::default(),
+        }
+    }
+
     /// What is known.
     pub fn world(&self) -> &World {
         &self.world
@@ -78,9 +98,9 @@ impl Engine {
     /// Takes news.
     pub fn tell(&mut self, news: News) {
         let changes = self.world.tell(news);
-        if !self.is_ready && self.world.is_complete() {
+        if !self.is_ready && self.world.is_complete(self.domain.kinds()) {
             self.is_ready = true;
-            self.dirty.extend(self.world.planned());
+            self.dirty.extend(self.world.spots(|kind| self.domain.is_planned(kind)));
         }
         for change in &changes {
             self.follow(change);
@@ -144,14 +164,19 @@ impl Engine {
     /// The plan for an object as things are; `None` when nothing is to be planned for it.
     pub fn plan(&self, item: &Spot, now: Timestamp) -> Option<Plan> {
         let (kind, key) = item;
-        let owner = self.world.at(*kind, key)?;
-        let errors = self.errors_of(item);
-        let context = Context { world: &self.world, owner, kind: *kind, errors, now };
-        Some(match kind.role() {
-            Role::Plane => control_plane::plan(&context),
-            Role::Service => service::plan(&context),
-            Role::Made | Role::Seen => return None,
-        })
+        let owner = self.world.at(*kind, key).filter(|_| self.domain.is_planned(*kind))?;
+        Some(self.domain.plan(&self.context(item, owner, now)))
+    }
+
+    fn context<'a>(&'a self, item: &Spot, owner: &'a Arc<Value>, now: Timestamp) -> Context<'a> {
+        Context {
+            world: &self.world,
+            owner,
+            kind: item.0,
+            errors: self.errors_of(item),
+            now,
+            manager: self.domain.manager(),
+        }
     }
 
     fn decide(&mut self, item: &Spot, now: Timestamp) -> Vec<Action> {
@@ -164,24 +189,18 @@ impl Engine {
         let finalizer = finalizer(*kind);
         let finalizers = object::finalizers(owner);
         if object::is_terminating(owner) {
-            if !finalizers.contains(&finalizer.as_str()) {
+            if !finalizers.iter().any(|other| is_own(*kind, other)) {
                 return Vec::new();
             }
             let reads = self.unsure.reads(item);
-            return if reads.is_empty() {
-                take_away(&self.world, *kind, owner, &finalizer)
-            } else {
-                reads
-            };
+            return if reads.is_empty() { take_away(&self.world, *kind, owner) } else { reads };
         }
         if !finalizers.contains(&finalizer.as_str()) {
             let all: Vec<&str> = finalizers.into_iter().chain([finalizer.as_str()]).collect();
             return vec![finalizers_patch(*kind, owner, &all)];
         }
         let Some(plan) = self.plan(item, now) else { return Vec::new() };
-        let errors = self.errors_of(item);
-        let context = Context { world: &self.world, owner, kind: *kind, errors, now };
-        let mut actions = writes(&context, &plan);
+        let mut actions = writes(&self.context(item, owner, now), &plan);
         // What is wanted is created again, and known then. The rest has to be read before anything goes.
         if actions.iter().any(|action| matches!(action.verb, Verb::Delete { .. })) {
             let mut reads = self.unsure.reads(item);
@@ -229,7 +248,7 @@ impl Engine {
         let said = match &answer {
             Answer::Now(object) | Answer::Lost(Some(object)) => Some(revision_of(object)),
             Answer::Lost(None) if is_read => Some(0),
-            Answer::Lost(None) | Answer::Gone | Answer::Failed(_) => None,
+            Answer::Lost(None) | Answer::Gone | Answer::Told | Answer::Failed(_) => None,
         };
         match answer {
             Answer::Failed(why) => {
@@ -269,6 +288,7 @@ impl Engine {
                     self.doomed.insert(uid.clone());
                 }
             }
+            Answer::Told => {}
             Answer::Lost(None) if is_read => {}
             // The watch will tell.
             Answer::Lost(None) => self.retry(item, now),
@@ -308,64 +328,19 @@ impl Engine {
         if !self.is_ready {
             return;
         }
-        if kind.is_planned() {
+        if self.domain.is_planned(*kind) {
             self.dirty.insert((*kind, key.clone()));
         }
         for object in [before, after].into_iter().flatten() {
             for owner in object::owner_references(object) {
                 let part = |field: &str| owner[field].as_str().unwrap_or_default();
-                if let Some(kind) = Kind::find(part("kind")).filter(|kind| kind.is_planned()) {
+                let kind = Kind::find(part("kind"));
+                if let Some(kind) = kind.filter(|kind| self.domain.is_planned(*kind)) {
                     self.dirty.insert((kind, Key::new(&key.namespace, part("name"))));
                 }
             }
         }
-        match kind {
-            // Services look at what their control plane says for all.
-            Kind::OpenStackControlPlane => {
-                let uids = [before, after].into_iter().flatten().map(|object| object::uid(object));
-                let owned = uids.flat_map(|uid| self.world.owned_by(uid));
-                let services: Vec<Spot> = owned
-                    .filter(|(kind, _)| kind.is_planned())
-                    .map(|(kind, o)| (kind, Key::new(object::namespace(o), object::name(o))))
-                    .collect();
-                self.dirty.extend(services);
-            }
-            Kind::NetworkAttachmentDefinition => self.look_at_all(&key.namespace),
-            Kind::Pod => {
-                let mut states = [before, after].into_iter().flatten();
-                if states.any(|pod| pod["metadata"]["labels"]["service"].is_string()) {
-                    self.look_at_all(&key.namespace);
-                }
-            }
-            // Somebody may have waited for the name, or have to say now who has it.
-            _ if kind.role() == Role::Made && before.is_none() != after.is_none() => {
-                self.look_at_all(&key.namespace);
-            }
-            _ => {}
-        }
-        // Whoever waits for an address says who has it, wherever that one is.
-        let balancer = |object: &Option<Arc<Value>>| {
-            object.as_ref().map(|object| object["status"]["loadBalancer"].clone())
-        };
-        let has_any = |status: Option<&Value>| status.is_some_and(|s| !s["ingress"].is_null());
-        if *kind == Kind::Service {
-            let (old, new) = (balancer(before), balancer(after));
-            if old != new && (has_any(old.as_ref()) || has_any(new.as_ref())) {
-                self.dirty.extend(self.world.planned());
-            }
-        }
-    }
-
-    fn look_at_all(&mut self, namespace: &str) {
-        let services = Kind::ALL.iter().filter(|kind| kind.is_planned());
-        let all: Vec<Spot> = services
-            .flat_map(|kind| {
-                self.world
-                    .list(*kind, namespace)
-                    .map(|object| (*kind, Key::new(namespace, object::name(object))))
-            })
-            .collect();
-        self.dirty.extend(all);
+        self.dirty.extend(self.domain.concerned(&self.world, change));
     }
 }
 
@@ -378,13 +353,18 @@ pub fn finalizer(kind: Kind) -> String {
     format!("openstack.org/{}", kind.name().to_ascii_lowercase())
 }
 
+/// Whether it is that mark, as it is written today or as the first generation wrote it.
+fn is_own(kind: Kind, mark: &str) -> bool {
+    mark == finalizer(kind) || mark == kind.name()
+}
+
 /// Takes away what was made of an object, one stage after the other; then lets it go.
-fn take_away(world: &World, kind: Kind, owner: &Value, finalizer: &str) -> Vec<Action> {
+fn take_away(world: &World, kind: Kind, owner: &Value) -> Vec<Action> {
     if let Some(deletions) = next_stage(world, kind, object::uid(owner), |_, _| false) {
         return deletions;
     }
     let others: Vec<&str> =
-        object::finalizers(owner).into_iter().filter(|other| *other != finalizer).collect();
+        object::finalizers(owner).into_iter().filter(|other| !is_own(kind, other)).collect();
     vec![finalizers_patch(kind, owner, &others)]
 }
 

@@ -3,50 +3,50 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
-    PostParams, Preconditions,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, Preconditions,
 };
+use kube::runtime::events::{Event as Note, EventType, Recorder, Reporter};
 use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::MANAGER;
+use super::Domain;
 use super::engine::{Answer, Engine, Task};
 use super::kinds::Kind;
+use super::plan::Notice;
 use super::world::{News, Seen};
 use super::writes::{Action, Verb};
-use crate::io::until;
+use crate::io::{Manager, note, until};
 use crate::mirror::{Key, Told};
 
 /// So many writes are under way at once.
 const AT_ONCE: usize = 32;
 /// So much news is taken in before anything is decided.
 const AT_A_TIME: usize = 4096;
-/// News of one change bring more: pods of a workload start together.
-const SETTLE: Duration = Duration::from_millis(20);
 
-/// Serves all control planes and services until `stop` is done.
-pub async fn run(client: Client, stop: impl Future<Output = ()>) {
-    let mut news = watch(&client);
-    let mut engine = Engine::default();
+/// Serves a domain until `stop` is done.
+pub async fn run(client: Client, domain: Arc<dyn Domain>, stop: impl Future<Output = ()>) {
+    let mut news = watch(&client, domain.kinds());
+    let settle = domain.settle();
     let mut queue: VecDeque<Task> = VecDeque::new();
     let mut under_way = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
-    let writer = Arc::new(Writer { client });
+    let writer = Arc::new(Writer::new(client, domain.manager()));
+    let mut engine = Engine::new(domain);
     loop {
         let wake = until(engine.wake_at().filter(|_| queue.len() < AT_ONCE));
         tokio::select! {
             () = &mut stop => return,
             Some(item) = news.next() => {
                 engine.tell(item);
-                tokio::time::sleep(SETTLE).await;
+                tokio::time::sleep(settle).await;
                 for _ in 0..AT_A_TIME {
                     let Some(Some(item)) = news.next().now_or_never() else { break };
                     engine.tell(item);
@@ -76,8 +76,8 @@ pub async fn run(client: Client, stop: impl Future<Output = ()>) {
 }
 
 /// All news, as one stream. It never ends: a watch that breaks starts over, slower each time.
-fn watch(client: &Client) -> BoxStream<'static, News> {
-    stream::select_all(Kind::ALL.iter().map(|kind| follow(client, *kind))).boxed()
+fn watch(client: &Client, kinds: &[Kind]) -> BoxStream<'static, News> {
+    stream::select_all(kinds.iter().map(|kind| follow(client, *kind))).boxed()
 }
 
 fn follow(client: &Client, kind: Kind) -> BoxStream<'static, News> {
@@ -137,9 +137,17 @@ fn finish(engine: &mut Engine, done: Result<(Task, Answer), tokio::task::JoinErr
 /// Carries out what was decided.
 struct Writer {
     client: Client,
+    manager: Manager,
+    recorder: Recorder,
 }
 
 impl Writer {
+    fn new(client: Client, manager: &'static str) -> Self {
+        let reporter = Reporter { controller: manager.to_owned(), instance: None };
+        let recorder = Recorder::new(client.clone(), reporter);
+        Self { client, manager: Manager(manager), recorder }
+    }
+
     fn api(&self, kind: Kind, key: &Key) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &key.namespace, &resource(kind))
     }
@@ -157,16 +165,18 @@ impl Writer {
         let name = &*action.key.name;
         let result = match &action.verb {
             Verb::Create(object) => match serde_json::from_value(object.clone()) {
-                Ok(object) => api.create(&post(), &object).await.map(now),
+                Ok(object) => api.create(&self.manager.post(), &object).await.map(now),
                 Err(error) => return Ok(Answer::Failed(error.to_string())),
             },
             Verb::Update(object) => match serde_json::from_value(object.clone()) {
-                Ok(object) => api.replace(name, &post(), &object).await.map(now),
+                Ok(object) => api.replace(name, &self.manager.post(), &object).await.map(now),
                 Err(error) => return Ok(Answer::Failed(error.to_string())),
             },
-            Verb::Patch(patch) => api.patch(name, &params(), &Patch::Merge(patch)).await.map(now),
+            Verb::Patch(patch) => {
+                api.patch(name, &self.manager.patch(), &Patch::Merge(patch)).await.map(now)
+            }
             Verb::Status(patch) => {
-                api.patch_status(name, &params(), &Patch::Merge(patch)).await.map(now)
+                api.patch_status(name, &self.manager.patch(), &Patch::Merge(patch)).await.map(now)
             }
             Verb::Delete { uid } => {
                 let params = DeleteParams {
@@ -177,6 +187,10 @@ impl Writer {
                     ..DeleteParams::background()
                 };
                 api.delete(name, &params).await.map(|_| Answer::Gone)
+            }
+            Verb::Tell { uid, notice } => {
+                self.tell(action, uid, notice).await;
+                return Ok(Answer::Told);
             }
             Verb::Read => {
                 api.get_opt(name).await.map(|found| Answer::Lost(found.and_then(json_of)))
@@ -194,6 +208,29 @@ impl Writer {
             other => other,
         }
     }
+
+    /// Nothing depends on an Event: one that cannot be written is only missed.
+    async fn tell(&self, action: &Action, uid: &str, notice: &Notice) {
+        let about = ObjectReference {
+            api_version: Some(action.kind.api_version()),
+            kind: Some(action.kind.name().to_owned()),
+            namespace: Some(action.key.namespace.to_string()),
+            name: Some(action.key.name.to_string()),
+            uid: Some(uid.to_owned()),
+            ..ObjectReference::default()
+        };
+        let event = Note {
+            type_: EventType::Warning,
+            reason: notice.reason.to_owned(),
+            note: Some(note(notice.note.clone())),
+            action: "Check".to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.recorder.publish(&event, &about).await {
+            let kind = action.kind.name();
+            tracing::warn!(kind, key = %action.key, %error, "cannot write an Event");
+        }
+    }
 }
 
 fn now(object: DynamicObject) -> Answer {
@@ -202,12 +239,4 @@ fn now(object: DynamicObject) -> Answer {
 
 fn json_of(object: DynamicObject) -> Option<Value> {
     serde_json::to_value(object).ok()
-}
-
-fn params() -> PatchParams {
-    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
-}
-
-fn post() -> PostParams {
-    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
 }
