@@ -18,12 +18,20 @@
 //! | [`answer`](mod@answer) | from a query to a reply, without IO, clock or allocation |
 //! | [`forward`] | who is asked what is not known here, and what of the answer is believed |
 //! | [`cache`] | answers of others, for as long as they say |
+//! | [`limit`] | how many replies one network gets |
+//! | [`follow`] | files, read and followed while they change |
+//! | [`server`] | sockets and threads around all of this |
+//! | [`command`] | `landbridge dns` as a process |
 
 pub mod answer;
 pub mod cache;
 pub mod catalog;
+pub mod command;
+pub mod follow;
 pub mod forward;
 pub mod hosts;
+pub mod limit;
+pub mod server;
 pub mod settings;
 mod warning;
 pub mod wire;

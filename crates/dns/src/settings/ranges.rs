@@ -72,7 +72,7 @@ pub struct AuthInterface {
 }
 
 impl AuthInterface {
-    pub(super) fn matches(&self, address: IpAddr, interface: &str) -> bool {
+    pub(crate) fn matches(&self, address: IpAddr, interface: &str) -> bool {
         self.name == interface && if address.is_ipv4() { self.v4 } else { self.v6 }
     }
 }
