@@ -117,6 +117,9 @@ seeds() {
         kc get -n openstack ipset edpm-compute-0 -o 'jsonpath={.status.reservations[*].address}'
     # kubectl says "configured" where items of a list have defaults; the objects must be the same.
     versions() { kc get -f "$folder" -o 'jsonpath={range .items[*]}{.metadata.uid}@{.metadata.resourceVersion} {end}'; }
+    # Those who act on them are done first.
+    stand_still() { local before; before=$(versions); sleep 1; [ "$(versions)" = "$before" ]; }
+    eventually 30 stand_still
     local before
     before=$(versions)
     lacks "re: created|[Ee]rror" kc apply -f "$folder"

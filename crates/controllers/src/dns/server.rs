@@ -335,7 +335,8 @@ impl<'w> Draft<'_, 'w> {
     /// Options that are refused. dnsmasq does not start with one of them; `landbridge dns` leaves it out.
     fn refused(&mut self, options: &Options) {
         let what = if self.is_own { "Options that are left out" } else { "dnsmasq will not start" };
-        let Some(text) = entries::summary(what, &options.faults) else { return };
+        let faults: Vec<String> = options.faults.iter().map(ToString::to_string).collect();
+        let Some(text) = entries::summary(what, &faults) else { return };
         if self.is_own {
             self.said.aside(OPTIONS, Severity::Warning, ERROR, text.clone());
         } else {
