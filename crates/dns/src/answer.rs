@@ -7,7 +7,7 @@
 mod auth;
 mod reverse;
 mod sections;
-mod synth;
+pub(crate) mod synth;
 
 use std::net::IpAddr;
 
@@ -141,11 +141,9 @@ fn known(
     if (any || query.qtype == rtype::PTR) && !reply.wrote(rtype::PTR) {
         match reverse::answer(catalog, name, reply) {
             reverse::Known::Name => found = true,
-            reverse::Known::Private if !found => {
-                // A server for this network knows better.
-                if !catalog.has_server(&query.name) {
-                    return Some(rcode::NXDOMAIN);
-                }
+            // A server for this network knows better.
+            reverse::Known::Private if !found && !catalog.has_server(&query.name) => {
+                return Some(rcode::NXDOMAIN);
             }
             _ => {}
         }

@@ -18,9 +18,10 @@ pub(crate) use shard::Found;
 use self::local::Local;
 use self::routes::Routes;
 use self::table::{Rank, Table};
+use crate::answer::synth;
 use crate::hosts::Hosts;
 use crate::settings::{Settings, Upstream};
-use crate::wire::{Key, Name};
+use crate::wire::{Key, Name, rtype};
 
 /// Settings and hosts, ready to answer from. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -54,9 +55,11 @@ impl Catalog {
     #[must_use]
     pub fn with_hosts(&self, file: &str, hosts: Option<Hosts>) -> Self {
         let rank = rank(&self.settings, file);
-        // More than 65536 files: the new one is left out rather than an old one.
-        let hosts =
-            self.hosts.with(file, rank, hosts.as_ref()).unwrap_or_else(|| self.hosts.clone());
+        let table = self.hosts.with(file, rank, hosts.as_ref());
+        // They may be many, and are not needed beside the table any more.
+        drop(hosts);
+        // With more than 65536 files, the new one is left out rather than an old one.
+        let hosts = table.unwrap_or_else(|| self.hosts.clone());
         Self { hosts, ..self.clone() }
     }
 
@@ -97,6 +100,7 @@ impl Catalog {
         self.records(name).is_some_and(|records| records.exists)
             || self.host(name).is_some()
             || self.expanded(name).is_some()
+            || synth::address(&self.settings, name, rtype::ANY).is_some()
     }
 
     /// The records of options.
@@ -142,7 +146,7 @@ impl Catalog {
         self.local.wildcard(name)
     }
 
-    pub(crate) fn verdict(&self, name: &Key, qtype: u16) -> Verdict<'_> {
+    pub(crate) fn verdict<'c>(&'c self, name: &Key, qtype: u16) -> Verdict<'c> {
         self.routes.verdict(name, qtype)
     }
 

@@ -45,26 +45,47 @@ impl Hosts {
 
     /// In the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = Host<'_>> {
-        let mut rest = self.packed.as_slice();
+        self.places().map(|(_, host)| host)
+    }
+
+    /// The same, each with its place.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, Host<'_>)> {
+        let mut at = 0;
         std::iter::from_fn(move || {
-            let (address, after) = match rest.split_first()? {
-                (4, after) => {
-                    let (bytes, after) = after.split_first_chunk::<4>()?;
-                    (IpAddr::from(*bytes), after)
-                }
-                (_, after) => {
-                    let (bytes, after) = after.split_first_chunk::<16>()?;
-                    (IpAddr::from(*bytes), after)
-                }
-            };
-            let (length, after) = after.split_first()?;
-            let (name, after) = after.split_at_checked(usize::from(*length))?;
-            rest = after;
-            Some(Host { address, name })
+            let (host, length) = self.read(at)?;
+            let place = u32::try_from(at).ok()?;
+            at += length;
+            Some((place, host))
         })
     }
 
+    /// The entry at a place.
+    pub(crate) fn at(&self, place: u32) -> Option<Host<'_>> {
+        self.read(usize::try_from(place).ok()?).map(|(host, _)| host)
+    }
+
+    fn read(&self, at: usize) -> Option<(Host<'_>, usize)> {
+        let all = self.packed.get(at..)?;
+        let (address, rest) = match all.split_first()? {
+            (4, rest) => {
+                let (bytes, rest) = rest.split_first_chunk::<4>()?;
+                (IpAddr::from(*bytes), rest)
+            }
+            (_, rest) => {
+                let (bytes, rest) = rest.split_first_chunk::<16>()?;
+                (IpAddr::from(*bytes), rest)
+            }
+        };
+        let (length, rest) = rest.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        Some((Host { address, name }, all.len() - rest.len()))
+    }
+
     fn push(&mut self, address: IpAddr, name: &[u8]) {
+        // Places are numbers of 31 bits. Nobody has a hosts file of 2 GiB.
+        if self.packed.len() > (1 << 31) - 1024 {
+            return;
+        }
         let (bytes, length) = octets(address);
         self.packed.push(if length == 4 { 4 } else { 16 });
         self.packed.extend_from_slice(&bytes[..length]);
@@ -115,8 +136,9 @@ struct Reader<'f> {
     more: usize,
     /// Hashes of the entries so far.
     seen: HashSet<u64, FixedState>,
-    /// The line that names an address first.
-    first: HashMap<IpAddr, u32, FixedState>,
+    /// The line that names an address first, by the hash of the address: of two addresses with equal hashes, the
+    /// worst that comes is a warning too much.
+    first: HashMap<u64, u32, FixedState>,
     name: Vec<u8>,
 }
 
@@ -149,7 +171,7 @@ impl Reader<'_> {
             let why = format!("is a name of {address} already");
             return self.warn(number, word, &why, "remove one of the two");
         }
-        let first = *self.first.entry(address).or_insert(number);
+        let first = *self.first.entry(FixedState::default().hash_one(address)).or_insert(number);
         self.hosts.push(address, &self.name);
         if first != number {
             let why = format!(

@@ -36,8 +36,8 @@ pub(super) fn answer(
     }
     match zone_of(settings, name) {
         Some(zone) => {
-            let zone = Zone { catalog, zone, public: arrival.authoritative };
-            Some(zone.answer(query, reply))
+            let asked = Asked { catalog, zone, public: arrival.authoritative };
+            Some(asked.answer(query, reply))
         }
         None => arrival.authoritative.then_some(rcode::REFUSED),
     }
@@ -49,14 +49,15 @@ fn zone_of<'s>(settings: &'s Settings, name: &[u8]) -> Option<&'s AuthZone> {
     settings.auth_zones.iter().filter(of).max_by_key(|zone| zone.domain.labels())
 }
 
-struct Zone<'c> {
+/// A zone, and who asks it.
+struct Asked<'c> {
     catalog: &'c Catalog,
     zone: &'c AuthZone,
     /// The query came from outside.
     public: bool,
 }
 
-impl Zone<'_> {
+impl Asked<'_> {
     fn answer(&self, query: &Query<'_>, reply: &mut Reply<'_, '_>) -> u8 {
         let Self { catalog, zone, public } = *self;
         let settings = catalog.settings();
@@ -181,7 +182,10 @@ fn exists(catalog: &Catalog, name: &[u8]) -> bool {
 fn reverse_zone(catalog: &Catalog, query: &Query<'_>, reply: &mut Reply<'_, '_>) -> Option<u8> {
     let settings = catalog.settings();
     let name = query.name.wire();
-    if !ends_with(name, b"\x04arpa\0") {
+    // dnsmasq refuses other types of reverse names, and nobody misses them.
+    if !matches!(query.qtype, rtype::PTR | rtype::SOA | rtype::NS)
+        || !ends_with(name, b"\x04arpa\0")
+    {
         return None;
     }
     for zone in &settings.auth_zones {
@@ -192,42 +196,31 @@ fn reverse_zone(catalog: &Catalog, query: &Query<'_>, reply: &mut Reply<'_, '_>)
                 continue;
             }
             reply.set(flag::AA);
-            let found = match (query.qtype, reverse::address(name)) {
-                (rtype::SOA, None) => {
+            let mut buffer = [0; 255];
+            let target = reverse::address(name)
+                .and_then(|address| reverse::name_of(catalog, address, &mut buffer))
+                .map(|(target, _)| target)
+                .filter(|target| ends_with(target, zone.domain.wire()));
+            let at_apex = name == apex.wire();
+            match (query.qtype, target) {
+                (rtype::SOA, _) if at_apex => {
                     soa(settings, zone, reply, Section::Answer, apex.wire());
-                    true
                 }
-                (rtype::NS, None) => {
+                (rtype::NS, _) if at_apex => {
                     name_servers(settings, zone, reply, Section::Answer, apex.wire(), false);
                     return Some(rcode::NOERROR);
                 }
-                (rtype::PTR, Some(address)) => {
-                    let mut buffer = [0; 255];
-                    let target = reverse::name_of(catalog, address, &mut buffer);
-                    let of_zone = |target: &&[u8]| ends_with(target, zone.domain.wire());
-                    match target.map(|(target, _)| target).filter(of_zone) {
-                        Some(target) => {
-                            reply.name(
-                                Section::Answer,
-                                name,
-                                rtype::PTR,
-                                settings.auth_ttl,
-                                target,
-                            );
-                            true
-                        }
-                        None => false,
-                    }
+                (rtype::PTR, Some(target)) => {
+                    reply.name(Section::Answer, name, rtype::PTR, settings.auth_ttl, target);
                 }
-                _ => false,
-            };
-            if found {
-                name_servers(settings, zone, reply, Section::Authority, apex.wire(), false);
-                return Some(rcode::NOERROR);
+                _ => {
+                    soa(settings, zone, reply, Section::Authority, apex.wire());
+                    let exists = at_apex || target.is_some();
+                    return Some(if exists { rcode::NOERROR } else { rcode::NXDOMAIN });
+                }
             }
-            soa(settings, zone, reply, Section::Authority, apex.wire());
-            let there = name == apex.wire();
-            return Some(if there { rcode::NOERROR } else { rcode::NXDOMAIN });
+            name_servers(settings, zone, reply, Section::Authority, apex.wire(), false);
+            return Some(rcode::NOERROR);
         }
     }
     None

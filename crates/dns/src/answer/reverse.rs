@@ -18,17 +18,15 @@ pub(super) enum Known {
 
 /// Answers a reverse lookup from options, hosts and synthetic names.
 pub(super) fn answer(catalog: &Catalog, name: &[u8], reply: &mut Reply<'_, '_>) -> Known {
-    let Some(address) = address(name) else { return Known::Nothing };
     let mut buffer = [0; 255];
-    if let Some((target, ttl)) = name_of(catalog, address, &mut buffer) {
+    if let Some(address) = address(name)
+        && let Some((target, ttl)) = name_of(catalog, address, &mut buffer)
+    {
         reply.name(Section::Answer, name, rtype::PTR, ttl, target);
         return Known::Name;
     }
-    if catalog.settings().bogus_priv && is_private(address) {
-        Known::Private
-    } else {
-        Known::Nothing
-    }
+    let private = catalog.settings().bogus_priv && network(name).is_some_and(is_private);
+    if private { Known::Private } else { Known::Nothing }
 }
 
 /// The name of an address, in wire form, and its TTL.
@@ -88,6 +86,36 @@ pub(super) fn address(name: &[u8]) -> Option<IpAddr> {
         bits |= u128::from(nibble) << (4 * place);
     }
     Some(Ipv6Addr::from_bits(bits).into())
+}
+
+/// The network that a reverse name is about, with zeros for what it does not say.
+fn network(name: &[u8]) -> Option<IpAddr> {
+    let is_number = |label: &[u8]| label.iter().all(u8::is_ascii_digit);
+    if let Some(digits) = name.strip_suffix(b"\x07in-addr\x04arpa\0") {
+        let count = labels(digits).count();
+        if count == 0 || !labels(digits).all(|label| label.is_some_and(is_number)) {
+            return None;
+        }
+        let mut octets = [0u8; 4];
+        for (octet, place) in octets.iter_mut().zip((0..count).rev()) {
+            let text = std::str::from_utf8(labels(digits).nth(place)??).ok()?;
+            // A number that is no byte says nothing about the network any more.
+            let Ok(number) = text.parse() else { break };
+            *octet = number;
+        }
+        return Some(Ipv4Addr::from(octets).into());
+    }
+    let digits = name.strip_suffix(b"\x03ip6\x04arpa\0")?;
+    let count = labels(digits).count();
+    let mut bits = 0u128;
+    for (place, label) in (0..count).rev().zip(labels(digits)) {
+        let [digit] = label? else { return None };
+        let nibble = u128::from(char::from(*digit).to_digit(16)?);
+        if place < 32 {
+            bits |= nibble << (124 - 4 * place);
+        }
+    }
+    (count > 0).then(|| Ipv6Addr::from_bits(bits).into())
 }
 
 /// The labels of a piece of a name; `None` in between for one that is cut off.

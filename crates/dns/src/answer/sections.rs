@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Found};
 use crate::settings::{Rdata, octets};
 use crate::wire::{Data, Edns, Query, Section, Writer, class, rtype};
 
@@ -206,10 +206,8 @@ fn each<'n, 'c: 'n>(
     let hosts = catalog.host(name);
     let expanded = catalog.expanded(name);
     let of_records = move |address: &IpAddr| records.iter().any(|(other, _)| other == address);
-    let of_hosts = hosts
-        .into_iter()
-        .flat_map(|found| found.addresses())
-        .filter(move |address| !of_records(address));
+    let of_hosts =
+        hosts.into_iter().flat_map(Found::addresses).filter(move |address| !of_records(address));
     let of_expanded = expanded.into_iter().flat_map(move |(found, domain)| {
         found.addresses().filter(move |address| {
             catalog.is_domain_of(*address, domain)

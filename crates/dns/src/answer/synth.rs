@@ -7,7 +7,7 @@ use super::sections::is_of;
 use crate::settings::{Settings, Synth};
 
 /// The address that a name (lower case) stands for, if it answers `qtype`.
-pub(super) fn address(settings: &Settings, name: &[u8], qtype: u16) -> Option<IpAddr> {
+pub(crate) fn address(settings: &Settings, name: &[u8], qtype: u16) -> Option<IpAddr> {
     if settings.synth_domains.is_empty() {
         return None;
     }

@@ -12,7 +12,7 @@ use crate::wire::{Key, Name, name_text, rtype};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Routes {
     below: HashMap<Box<[u8]>, Rules, FixedState>,
-    /// `*ending`, the longest first.
+    /// `*ending`.
     endings: Vec<(String, Rules)>,
     plain: Option<Rules>,
     /// Those without a domain, and those of resolv.conf.
@@ -48,13 +48,11 @@ impl Routes {
                 Domain::Below(name) => routes.below.entry(name.lower()).or_default(),
                 Domain::Plain => routes.plain.get_or_insert_default(),
                 Domain::Ending(text) => {
-                    let at = match routes.endings.iter().position(|(other, _)| other == text) {
-                        Some(at) => at,
-                        None => {
-                            routes.endings.push((text.clone(), Rules::default()));
-                            routes.endings.len() - 1
-                        }
-                    };
+                    let there = routes.endings.iter().position(|(other, _)| other == text);
+                    let at = there.unwrap_or_else(|| {
+                        routes.endings.push((text.clone(), Rules::default()));
+                        routes.endings.len() - 1
+                    });
                     &mut routes.endings[at].1
                 }
             };
@@ -66,8 +64,7 @@ impl Routes {
                 Route::Zeros => rules.zeros = true,
             }
         }
-        routes.endings.sort_by_key(|(ending, _)| std::cmp::Reverse(ending.len()));
-        routes.default = settings.servers.clone();
+        routes.default.clone_from(&settings.servers);
         let known = routes.default.len();
         for server in resolv {
             if !routes.default[..known].contains(server) {
@@ -78,7 +75,7 @@ impl Routes {
     }
 
     /// What is to be done with a question that nothing else answers.
-    pub fn verdict(&self, name: &Key, qtype: u16) -> Verdict<'_> {
+    pub fn verdict<'c>(&'c self, name: &Key, qtype: u16) -> Verdict<'c> {
         self.matching(name)
             .find_map(|rules| self.apply(rules, qtype))
             .unwrap_or(Verdict::Ask { servers: &self.default, of_domain: false })
@@ -86,8 +83,7 @@ impl Routes {
 
     /// Whether a rule with a domain says who is asked about this name.
     pub fn has_server(&self, name: &Key) -> bool {
-        self.matching(name)
-            .any(|rules| rules.use_default || rules.local || !rules.servers.is_empty())
+        self.matching(name).any(|rules| rules.use_default || !rules.servers.is_empty())
     }
 
     fn apply<'c>(&'c self, rules: &'c Rules, qtype: u16) -> Option<Verdict<'c>> {
@@ -111,33 +107,40 @@ impl Routes {
     }
 
     /// The rules for a name, the most specific first.
-    fn matching<'c>(&'c self, name: &Key) -> impl Iterator<Item = &'c Rules> {
+    fn matching<'c: 'n, 'n>(
+        &'c self,
+        name: &'n Key,
+    ) -> impl Iterator<Item = &'c Rules> + use<'c, 'n> {
         let plain = self.plain.as_ref().filter(|_| name.labels() == 1);
+        let whole = self.whole(name).filter(|_| self.endings.is_empty());
+        plain.into_iter().chain(whole.map(|(_, rules)| rules)).chain(self.with_endings(name))
+    }
+
+    /// Rules of whole labels, the longest first, each with the length of its domain as a text.
+    fn whole<'c: 'n, 'n>(
+        &'c self,
+        name: &'n Key,
+    ) -> impl Iterator<Item = (usize, &'c Rules)> + use<'c, 'n> {
+        let first = (!self.below.is_empty()).then_some(name.wire());
+        std::iter::successors(first, |rest| match rest.first() {
+            None | Some(0) => None,
+            Some(length) => rest.get(usize::from(*length) + 1..),
+        })
+        .filter_map(|rest| Some((rest.len().saturating_sub(2), self.below.get(rest)?)))
+    }
+
+    /// All rules where there are some of `*ending`, which few have: the longer match counts, and of two equal
+    /// ones that of whole labels.
+    fn with_endings<'c>(&'c self, name: &Key) -> impl Iterator<Item = &'c Rules> + use<'c> {
         let mut found: Vec<(usize, bool, &Rules)> = Vec::new();
-        if !self.below.is_empty() {
-            let mut rest = name.wire();
-            loop {
-                if let Some(rules) = self.below.get(rest) {
-                    // The length of the text: one less per label than in wire form.
-                    found.push((rest.len().saturating_sub(2), true, rules));
-                }
-                match rest.first() {
-                    None | Some(0) => break,
-                    Some(length) => rest = rest.get(usize::from(*length) + 1..).unwrap_or_default(),
-                }
-            }
-        }
         if !self.endings.is_empty() {
             let text = name_text(name.wire());
-            for (ending, rules) in &self.endings {
-                if text.ends_with(ending.as_str()) {
-                    found.push((ending.len(), false, rules));
-                }
-            }
-            // The longer match counts; of two equal ones, that of whole labels.
+            let endings = self.endings.iter().filter(|(ending, _)| text.ends_with(ending.as_str()));
+            found.extend(endings.map(|(ending, rules)| (ending.len(), false, rules)));
+            found.extend(self.whole(name).map(|(length, rules)| (length, true, rules)));
             found.sort_by_key(|(length, whole, _)| std::cmp::Reverse((*length, *whole)));
         }
-        plain.into_iter().chain(found.into_iter().map(|(_, _, rules)| rules))
+        found.into_iter().map(|(_, _, rules)| rules)
     }
 }
 

@@ -25,12 +25,6 @@ pub(super) enum Kind {
     Parent,
 }
 
-impl From<IpAddr> for Kind {
-    fn from(address: IpAddr) -> Self {
-        Self::Address(address)
-    }
-}
-
 /// An entry to put in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'e> {
@@ -135,7 +129,7 @@ impl Shard {
     }
 
     /// The same without the entries of `file`, and with new ones (of any order).
-    pub fn with<'e>(&'e self, file: File, new: impl Iterator<Item = &'e Entry<'e>>) -> Self {
+    pub fn with<'e>(&'e self, file: File, new: impl Iterator<Item = Entry<'e>>) -> Self {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for (hash, found) in self.all() {
             let of_others = found.records().filter(|(of, _)| *of != file);
@@ -146,7 +140,7 @@ impl Shard {
                 kind,
             }));
         }
-        entries.extend(new.copied());
+        entries.extend(new);
         entries.sort_unstable_by(|one, other| {
             (one.hash, one.name, one.kind, one.file)
                 .cmp(&(other.hash, other.name, other.kind, other.file))

@@ -56,11 +56,11 @@ pub(super) struct Rank(pub(super) usize, pub(super) Arc<str>);
 type Shards = Arc<[u64; SHARDS / 64]>;
 
 /// A shard of the index by address, sorted.
-type Reverse = Arc<[Name]>;
+type Reverse = Arc<[Named]>;
 
 /// An address, and the first name that a file has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
+struct Named {
     address: u32,
     file: File,
     name: u32,
@@ -108,26 +108,36 @@ impl Table {
             return Some(self.clone());
         }
 
-        let mut entries = Entries::default();
-        if let Some(hosts) = hosts {
-            entries.add(hosts, file);
-        }
+        let none = Hosts::default();
+        let mut entries = Entries::new(hosts.unwrap_or(&none), file);
         let mut names = self.names.to_vec();
         let touched = before.as_ref().map(|file| &file.names);
-        let name_shards = each_shard(&mut entries.names, touched, |index, new| {
-            names[index] = names[index].with(file, new.iter().map(|(_, entry)| entry));
-        });
+        let refs = std::mem::take(&mut entries.names);
+        let name_shards = each_shard(
+            refs,
+            touched,
+            |(hash, _)| *hash,
+            |index, new| {
+                let new = new.iter().filter_map(|(hash, at)| entries.entry(*hash, *at));
+                names[index] = names[index].with(file, new);
+            },
+        );
         let mut addresses = self.addresses.to_vec();
         let touched = before.as_ref().map(|file| &file.addresses);
-        let address_shards = each_shard(&mut entries.addresses, touched, |index, new| {
-            let old = addresses[index].iter().filter(|name| name.file != file);
-            let mut all: Vec<Name> =
-                old.copied().chain(new.iter().map(|(_, name)| *name)).collect();
-            all.sort_unstable();
-            if *all != *addresses[index] {
-                addresses[index] = all.into();
-            }
-        });
+        let refs = std::mem::take(&mut entries.addresses);
+        let address_shards = each_shard(
+            refs,
+            touched,
+            |(hash, ..)| *hash,
+            |index, new| {
+                let old = addresses[index].iter().filter(|name| name.file != file);
+                let mut all: Vec<Named> = old.copied().chain(entries.first_names(new)).collect();
+                all.sort_unstable();
+                if *all != *addresses[index] {
+                    addresses[index] = all.into();
+                }
+            },
+        );
 
         let mut files = self.files.to_vec();
         if at == files.len() {
@@ -182,38 +192,67 @@ impl Table {
     }
 }
 
-/// What a file adds, before it is cut into shards.
-#[derive(Default)]
+/// What a file adds, before it is cut into shards. It points into the hosts rather than copying them, as there
+/// may be many, and what is allocated here and let go again stays with the process for a while.
 struct Entries<'h> {
-    names: Vec<(u32, Entry<'h>)>,
-    addresses: Vec<(u32, Name)>,
+    hosts: &'h Hosts,
+    file: File,
+    /// Hash of the name, and where it is.
+    names: Vec<(u32, u32)>,
+    /// Hash of the address, place of the host, hash of the name.
+    addresses: Vec<(u32, u32, u32)>,
+    parents: Vec<&'h [u8]>,
 }
 
+/// Says that the rest of the number is an index of `parents` and not a place.
+const OF_PARENT: u32 = 1 << 31;
+
 impl<'h> Entries<'h> {
-    fn add(&mut self, hosts: &'h Hosts, file: File) {
-        self.names.reserve(hosts.len() + 16);
-        self.addresses.reserve(hosts.len());
-        let mut parents: HashSet<&[u8], FixedState> = HashSet::default();
-        let mut named: HashSet<IpAddr, FixedState> = HashSet::default();
-        for host in hosts.iter() {
+    fn new(hosts: &'h Hosts, file: File) -> Self {
+        let mut names = Vec::with_capacity(hosts.len() + hosts.len() / 16);
+        let mut addresses = Vec::with_capacity(hosts.len());
+        let mut parents: Vec<&'h [u8]> = Vec::new();
+        let mut known: HashSet<&[u8], FixedState> = HashSet::default();
+        for (place, host) in hosts.places() {
             let hash = hash_name(host.name);
-            let kind = Kind::from(host.address);
-            self.names.push((hash, Entry { hash, name: host.name, file, kind }));
-            if named.insert(host.address) {
-                let address = hash_address(host.address);
-                self.addresses.push((address, Name { address, file, name: hash }));
-            }
+            names.push((hash, place));
+            addresses.push((hash_address(host.address), place, hash));
             let mut rest = host.name;
             while let Some(parent) = parent(rest) {
                 // Whoever put it in put those above it in too.
-                if !parents.insert(parent) {
+                if !known.insert(parent) {
                     break;
                 }
-                let hash = hash_name(parent);
-                self.names.push((hash, Entry { hash, name: parent, file, kind: Kind::Parent }));
+                let Ok(index) = u32::try_from(parents.len()) else { break };
+                names.push((hash_name(parent), OF_PARENT | index));
+                parents.push(parent);
                 rest = parent;
             }
         }
+        Self { hosts, file, names, addresses, parents }
+    }
+
+    fn entry(&self, hash: u32, at: u32) -> Option<Entry<'h>> {
+        let (name, kind) = if at & OF_PARENT == 0 {
+            let host = self.hosts.at(at)?;
+            (host.name, Kind::Address(host.address))
+        } else {
+            (*self.parents.get((at & !OF_PARENT) as usize)?, Kind::Parent)
+        };
+        Some(Entry { hash, name, file: self.file, kind })
+    }
+
+    /// Of each address, the name that comes first in the file.
+    fn first_names<'s>(&'s self, new: &'s [(u32, u32, u32)]) -> impl Iterator<Item = Named> + 's {
+        let address_of = |place: u32| self.hosts.at(place).map(|host| host.address);
+        new.iter().enumerate().filter_map(move |(index, &(address, place, name))| {
+            let earlier = new[..index]
+                .iter()
+                .rev()
+                .take_while(|(hash, ..)| *hash == address)
+                .any(|(_, other, _)| address_of(*other) == address_of(place));
+            (!earlier).then_some(Named { address, file: self.file, name })
+        })
     }
 }
 
@@ -223,16 +262,18 @@ pub(super) fn parent(name: &[u8]) -> Option<&[u8]> {
     (parent.len() > 1).then_some(parent)
 }
 
-/// Calls `make` for each shard that has, or had, entries, and returns those that have.
-fn each_shard<T>(
-    entries: &mut [(u32, T)],
+/// Calls `make` for each shard that has, or had, entries, and returns those that have. Entries are sorted by hash,
+/// and those of one hash by their places.
+fn each_shard<T: Ord>(
+    mut entries: Vec<T>,
     before: Option<&Shards>,
-    mut make: impl FnMut(usize, &[(u32, T)]),
+    hash: impl Fn(&T) -> u32,
+    mut make: impl FnMut(usize, &[T]),
 ) -> Shards {
-    entries.sort_unstable_by_key(|(hash, _)| *hash);
+    entries.sort_unstable();
     let mut now = [0u64; SHARDS / 64];
-    for part in entries.chunk_by(|(one, _), (other, _)| shard(*one) == shard(*other)) {
-        let index = shard(part[0].0);
+    for part in entries.chunk_by(|one, other| shard(hash(one)) == shard(hash(other))) {
+        let index = shard(hash(&part[0]));
         now[index / 64] |= 1 << (index % 64);
         make(index, part);
     }

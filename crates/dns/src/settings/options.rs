@@ -77,9 +77,8 @@ impl Settings {
         if OF_THE_PROCESS.contains(&key) {
             return Ok(());
         }
-        let known = |(prefix, _): &&(&str, &str)| match prefix.ends_with('-') {
-            true => key.starts_with(prefix),
-            false => key == *prefix || (*prefix == "dnssec" && key.starts_with(prefix)),
+        let known = |(name, _): &&(&str, &str)| {
+            key == *name || ((name.ends_with('-') || *name == "dnssec") && key.starts_with(name))
         };
         Err(match NOT_HERE.iter().find(known) {
             Some((_, help)) => {

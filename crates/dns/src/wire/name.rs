@@ -232,7 +232,13 @@ pub(crate) fn text(wire: &[u8]) -> String {
             match byte {
                 b'.' | b'\\' => text.extend(['\\', char::from(byte)]),
                 0x21..=0x7e => text.push(char::from(byte)),
-                _ => text.push_str(&format!("\\{byte:03}")),
+                _ => {
+                    text.push('\\');
+                    text.extend(
+                        [byte / 100, byte / 10 % 10, byte % 10]
+                            .map(|digit| char::from(b'0' + digit)),
+                    );
+                }
             }
         }
         text.push('.');
