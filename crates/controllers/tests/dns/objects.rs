@@ -549,3 +549,46 @@ fn two_name_servers_with_the_same_label_publish_side_by_side() {
     assert_eq!(hosts(&scene, "dns-ipsets").as_array().unwrap().len(), 1);
     assert_eq!(scene.condition(Kind::DNSMasq, "dns", "EntriesReady"), "no EntriesReady");
 }
+
+#[test]
+fn the_own_server_takes_what_it_is_started_with() {
+    use landbridge_dns::command::{Command, parse, test};
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("names");
+    for (generation, port) in [("override", "5353"), ("externalEndpoints", "53")] {
+        let mut scene = Scene::new();
+        let mut server = today();
+        server["spec"]["containerImage"] = "landbridge".into();
+        if generation == "externalEndpoints" {
+            server["spec"].as_object_mut().unwrap().remove("override");
+            server["spec"]["externalEndpoints"] = json!([{"ipAddressPool": "ctlplane"}]);
+        }
+        scene.apply(server).apply(somehosts()).settle(true);
+        let container = &template(&scene)["spec"]["containers"][0];
+        assert_eq!(container["command"], json!(["landbridge", "dns"]));
+        // The files as a pod has them.
+        let (config, hosts) = (folder.join("config"), folder.join("hosts"));
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::create_dir_all(&hosts).unwrap();
+        let file = |kind, name: &str, key: &str| {
+            scene.get(kind, name)["data"][key].as_str().unwrap().to_owned()
+        };
+        std::fs::write(config.join("config.cfg"), file(Kind::ConfigMap, "dns", "dns")).unwrap();
+        let part = scene.get(Kind::ConfigMap, "dnsmasq-dns-hosts-0")["data"].clone();
+        for (name, text) in part.as_object().unwrap() {
+            std::fs::write(hosts.join(name), text.as_str().unwrap()).unwrap();
+        }
+        let words: Vec<String> = container["args"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| {
+                let word = word.as_str().unwrap().replace("$(POD_IP)", "127.0.0.1");
+                word.replace("/etc/dnsmasq.d", folder.to_str().unwrap())
+            })
+            .collect();
+        assert!(words.contains(&format!("--port={port}")), "{words:?}");
+        let command = parse(words.iter().map(String::as_str)).unwrap();
+        let Command::Serve(config) = command else { panic!("{command:?}") };
+        assert_eq!(test(&config), []);
+    }
+}

@@ -183,3 +183,33 @@ fn contradictions_between_configmaps_are_named_at_the_name_server() {
     scene.delete(Kind::ConfigMap, "mine").settle(true);
     assert_eq!(scene.condition(Kind::DNSMasq, "dns", "EntriesReady"), "no EntriesReady");
 }
+
+#[test]
+fn options_that_are_refused_are_named() {
+    let options = json!({"options": [
+        {"key": "server", "values": ["192.168.122.1"]},
+        {"key": "host-record", "values": ["a.example", "10.0.0.300"]},
+    ]});
+    let mut scene = Scene::new();
+    scene.apply(server(&options)).settle(true);
+    let said = |scene: &Scene, type_: &str| scene.condition(Kind::DNSMasq, "dns", type_);
+    let text = said(&scene, "OptionsReady");
+    let begin = "False Warning Error: dnsmasq will not start: spec.options[1]: \"host-record=a.example,10.0.0.300\": ";
+    assert!(text.starts_with(begin), "{text}");
+    assert_eq!(said(&scene, "Ready"), text, "the name server is not");
+    let file = scene.get(Kind::ConfigMap, "dns")["data"]["dns"].clone();
+    assert_eq!(file, "server=192.168.122.1\nhost-record=a.example,10.0.0.300\n", "upstream's form");
+    assert_eq!(scene.server.notices.len(), 1);
+    // Landbridge's own leaves the line out and goes on.
+    let mut own = server(&options);
+    own["spec"]["containerImage"] = "landbridge".into();
+    scene.apply(own).settle(true);
+    let text = said(&scene, "OptionsReady");
+    assert!(
+        text.starts_with("False Warning Error: Options that are left out: spec.options[1]: "),
+        "{text}"
+    );
+    assert_eq!(said(&scene, "Ready"), "True - Ready: Setup complete");
+    scene.apply(server(&json!({}))).settle(true);
+    assert_eq!(said(&scene, "OptionsReady"), "no OptionsReady");
+}
