@@ -121,7 +121,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct DnsArgs {
     /// dnsmasq's options, in the order they count, and those below
-    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "DNSMASQ_OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
 }
 

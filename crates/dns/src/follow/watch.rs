@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_millis(3);
 /// but not longer than this.
 const LONGEST: Duration = Duration::from_millis(30);
 /// Without any event everything is looked at this often: some file systems tell nothing.
-const ROUND: Duration = Duration::from_secs(2);
+const ROUND: Duration = Duration::from_secs(5);
 /// Whoever writes for longer than this without closing is not waited for.
 const WRITING: Duration = Duration::from_secs(1);
 
