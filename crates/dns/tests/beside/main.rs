@@ -122,11 +122,12 @@ fn play(scene: &Scene, used: &mut differences::Used, wrong: &mut Vec<String>) ->
         let message = question.message();
         let mut out = [0; 4096];
         let ours = match answer(&catalog, &message, &arrival, &mut out) {
-            Outcome::Reply(length) => {
-                Reply::read(&out[..length]).map(Some).unwrap_or_else(|error| {
+            Outcome::Reply(length) => match Reply::read(&out[..length]) {
+                Ok(reply) => Some(reply),
+                Err(error) => {
                     panic!("{}: {question}: our reply cannot be read: {error}", scene.name)
-                })
-            }
+                }
+            },
             Outcome::Forward(forward) => {
                 Some(Reply::forwarded(forward.servers.iter().map(|server| server.address.port())))
             }
