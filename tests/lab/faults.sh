@@ -6,7 +6,8 @@
 kf() { kc -n faults "$@"; }
 
 # The records fit what is there, soon.
-settled() { eventually "${SETTLE:-60}" "$HERE/check-records" "$@"; }
+# What is recorded for nobody is collected when it has been so for a minute, and is looked for twice a minute.
+settled() { eventually "${SETTLE:-120}" "$HERE/check-records" "$@"; }
 nothing_left() { settled --empty faults; }
 no_address_twice() { "$HERE/check-records" --addresses; }
 

@@ -245,17 +245,23 @@ async fn after_a_boot_a_node_has_again_what_it_had() {
     running.abort();
     let _ = running.await;
 
+    let file = cluster.state_dir("worker-0").join("policies.json");
     let again = |what: &'static str| {
         let (network, running) = cluster.agent("worker-0");
+        let file = file.clone();
         async move {
-            until(what, || async { (!network.restored.lock().unwrap().is_empty()).then_some(()) })
-                .await;
+            // Done is what is written down, too.
+            until(what, || async {
+                let record: Value = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
+                let is_restored = !network.restored.lock().unwrap().is_empty();
+                (is_restored && record["boot"] != "an earlier one").then_some(())
+            })
+            .await;
             running.abort();
             let _ = running.await;
             network.restored.lock().unwrap().clone()
         }
     };
-    let file = cluster.state_dir("worker-0").join("policies.json");
     let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     record["boot"] = json!("an earlier one");
     std::fs::write(&file, record.to_string()).unwrap();

@@ -5,6 +5,7 @@
 
 pub mod fake;
 mod kube;
+mod near;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use self::kube::KubeObjects;
+pub use self::near::MakeClient;
 
 /// A pod, as far as attachments care.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

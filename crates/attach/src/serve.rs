@@ -25,15 +25,15 @@ const DRAIN: Duration = Duration::from_secs(30);
 
 struct Server {
     daemon: Arc<Daemon>,
-    turns: Arc<Semaphore>,
+    turns: Semaphore,
     is_stopping: AtomicBool,
 }
 
-/// Serves until told to stop, then lets the calls that run finish.
+/// Serves until told to stop, then lets the calls that run finish. Needs a runtime of several threads.
 pub async fn serve(listener: UnixListener, daemon: Arc<Daemon>, stop: impl Future<Output = ()>) {
     let server = Arc::new(Server {
         daemon,
-        turns: Arc::new(Semaphore::new(CALLS_MAX)),
+        turns: Semaphore::new(CALLS_MAX),
         is_stopping: AtomicBool::new(false),
     });
     let mut stop = std::pin::pin!(stop);
@@ -104,16 +104,11 @@ impl Server {
             CniError::new(Code::DECODING_FAILURE, format!("the request cannot be read: {error}"))
         })?;
         let message = Message::parse(&body.to_bytes())?;
-        let broken = |_| CniError::new(Code::INTERNAL, "the call broke off");
         let closed = |_| CniError::new(Code::TRY_AGAIN, "the daemon is stopping");
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(closed)?;
-        let daemon = Arc::clone(&self.daemon);
-        // A caller that went away does not stop a call in the middle.
-        let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            daemon.handle(&message)
-        });
-        work.await.map_err(broken)?
+        let _turn = self.turns.acquire().await.map_err(closed)?;
+        // On this thread, which the runtime replaces meanwhile: waking another one and being woken by it takes
+        // longer than some parts of a call. A caller that went away does not stop a call in the middle.
+        tokio::task::block_in_place(|| self.daemon.handle(&message))
     }
 }
 

@@ -17,7 +17,7 @@ use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
 use landbridge_agent::{announce, cluster, ingress, kubelet, members, names, node, pods, services};
 use landbridge_attach::daemon::Daemon;
-use landbridge_attach::objects::{KubeObjects, Objects};
+use landbridge_attach::objects::{KubeObjects, MakeClient, Objects};
 use landbridge_attach::own::OwnPlugins;
 use landbridge_attach::releases::Releases;
 use landbridge_attach::{networks, serve};
@@ -72,13 +72,15 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
     let places = Places::of(args);
     // A long path is reached through a handle, which has to stay open.
     let socket = args.lab.as_ref().map(|lab| ShortPath::new(&lab.join("api.sock"))).transpose()?;
-    let client = if let Some(socket) = &socket {
-        landbridge_client::unix(&socket.path)
+    let make_client: MakeClient = if let Some(socket) = &socket {
+        let path = socket.path.clone();
+        Box::new(move || Ok(landbridge_client::unix(&path)))
     } else {
         let choice = Choice { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
         let config = landbridge_client::config(&choice).await?;
-        Client::try_from(config).context("cannot use what the kubeconfig says")?
+        Box::new(move || Client::try_from(config.clone()))
     };
+    let client = make_client().context("cannot use what the kubeconfig says")?;
     let network = network(args, &places)?;
     let (stop, stopped) = watch::channel(false);
     let mut duties = Duties { client, network, places, stopped, tasks: JoinSet::new() };
@@ -86,7 +88,7 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
         duties.host(host, args);
     } else {
         let name = node_name(args)?;
-        let daemon = duties.attach()?;
+        let daemon = duties.attach(make_client)?;
         duties.policy(&name);
         let dead = duties.announce(&name);
         if let Some(lab) = &args.lab {
@@ -208,10 +210,10 @@ impl Duties {
     }
 
     /// Serves the CNI plugin, and makes releases that could not be made before.
-    fn attach(&mut self) -> anyhow::Result<Arc<Daemon>> {
+    fn attach(&mut self, make_client: MakeClient) -> anyhow::Result<Arc<Daemon>> {
         let runtime = tokio::runtime::Handle::current();
-        let objects: Arc<dyn Objects> =
-            Arc::new(KubeObjects::new(self.client.clone(), runtime, RECORDS));
+        let objects = KubeObjects::new(self.client.clone(), runtime, RECORDS);
+        let objects: Arc<dyn Objects> = Arc::new(objects.with_near(make_client));
         let releases = Releases::new(self.places.state.join("releases"));
         let kernel = Arc::new(networks::Kernel);
         let daemon = Arc::new(Daemon::new(objects, releases, kernel, OwnPlugins::with));

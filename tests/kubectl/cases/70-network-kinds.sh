@@ -117,10 +117,14 @@ seeds() {
         kc get -n openstack ipset edpm-compute-0 -o 'jsonpath={.status.reservations[*].address}'
     # kubectl says "configured" where items of a list have defaults; the objects must be the same.
     versions() { kc get -f "$folder" -o 'jsonpath={range .items[*]}{.metadata.uid}@{.metadata.resourceVersion} {end}'; }
-    # Those who act on them are done first.
-    stand_still() { local before; before=$(versions); sleep 1; [ "$(versions)" = "$before" ]; }
-    eventually 30 stand_still
+    # Controllers still write what they found: that has to come to rest first.
     local before
+    at_rest() {
+        before=$(versions)
+        sleep 2
+        same "$before" versions
+    }
+    eventually 30 at_rest
     before=$(versions)
     lacks "re: created|[Ee]rror" kc apply -f "$folder"
     same "$before" versions

@@ -30,8 +30,11 @@ only_where_vips_are_served() {
 
 vips_given() {
     only_where_vips_are_served
-    # Landbridge brings the namespace along; a case before may have deleted it.
-    kc get ns metallb-system || kc create ns metallb-system
+    # Landbridge brings the namespace along. Whoever deletes it, and makes it anew later than a write
+    # is tried again, finds everything there again.
+    kc delete ns metallb-system --ignore-not-found
+    sleep 2
+    kc create ns metallb-system
     lacks "re:[Ee]rror" kc apply -f "$VIPS"
     eventually 20 vip_is keystone-internal 172.28.0.80
     eventually 20 vip_is glance-internal 172.28.0.80

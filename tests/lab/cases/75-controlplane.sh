@@ -7,8 +7,10 @@ cpn() { kc -n "${CP_NAMESPACE:-controlplane}" "$@"; }
 cp_says() { cpn get oscp -o "jsonpath={.items[0].status.conditions[?(@.type==\"$1\")].message}"; }
 cp_is() { [ "$(cpn get oscp -o "jsonpath={.items[0].status.conditions[?(@.type==\"$1\")].status}")" = True ]; }
 cp_all_ready() {
-    local type
-    for type in $(cpn get oscp -o 'jsonpath={.items[0].status.conditions[*].type}'); do
+    local type types
+    types=$(cpn get oscp -o 'jsonpath={.items[0].status.conditions[*].type}')
+    [ -n "$types" ] || { echo "no conditions yet"; return 1; }
+    for type in $types; do
         cp_is "$type" || { echo "$type: $(cp_says "$type")"; return 1; }
     done
 }

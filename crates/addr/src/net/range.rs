@@ -100,7 +100,7 @@ impl Range {
     /// assert_eq!(texts, ["172.17.0.80/29", "172.17.0.88/31", "172.17.0.90/32"]);
     /// # Ok::<(), landbridge_addr::net::NotARange>(())
     /// ```
-    pub fn prefixes(&self) -> impl Iterator<Item = IpNet> {
+    pub fn prefixes(&self) -> impl Iterator<Item = IpNet> + use<> {
         let width: u32 = if self.first.is_ipv4() { 32 } else { 128 };
         let family = self.family();
         let (first, last) = self.numbers();

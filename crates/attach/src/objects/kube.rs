@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::near::{MakeClient, Near};
 use super::{
     Block, Definition, Event, ObjectError, Objects, Owner, PatchedAndReserved, Pod, PodSet, Pool,
     Reserved, SetKind,
@@ -50,6 +51,7 @@ pub struct KubeObjects {
     namespace: String,
     limit: Duration,
     told: Mutex<Vec<JoinHandle<()>>>,
+    near: Option<Near>,
 }
 
 impl KubeObjects {
@@ -57,13 +59,20 @@ impl KubeObjects {
     /// else `kube-system`.
     pub fn new(client: Client, runtime: Handle, namespace: impl Into<String>) -> Self {
         let told = Mutex::new(Vec::new());
-        Self { client, runtime, namespace: namespace.into(), limit: CALL, told }
+        Self { client, runtime, namespace: namespace.into(), limit: CALL, told, near: None }
     }
 
     /// The same with another limit for each call.
     #[must_use]
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// The writes that attaching waits for use clients that run on the thread that waits.
+    #[must_use]
+    pub fn with_near(mut self, make: MakeClient) -> Self {
+        self.near = Some(Near::new(make));
         self
     }
 
@@ -86,6 +95,18 @@ impl KubeObjects {
         self.runtime.block_on(self.within_limit(what, future))
     }
 
+    /// A write that attaching waits for, on the shortest way.
+    fn waited<T, F: Future<Output = T>>(&self, work: impl FnOnce(Client) -> F) -> T {
+        let work = match &self.near {
+            Some(near) => match near.run(work) {
+                Ok(done) => return done,
+                Err(work) => work,
+            },
+            None => work,
+        };
+        self.runtime.block_on(work(self.client.clone()))
+    }
+
     async fn within_limit<T>(
         &self,
         what: &str,
@@ -100,12 +121,17 @@ impl KubeObjects {
         }
     }
 
-    async fn send_patch(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
+    async fn send_patch(
+        &self,
+        client: Client,
+        name: &str,
+        patch: &[Operation],
+    ) -> Result<String, ObjectError> {
         let what = format!("changing IPPool {name}");
         let wrong = |error: serde_json::Error| ObjectError::Refused(format!("{what}: {error}"));
         let patch = serde_json::to_value(patch).and_then(serde_json::from_value).map_err(wrong)?;
         let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
-        let api = self.pool_api();
+        let api = self.pool_api(client);
         let patch = Patch::<()>::Json(patch);
         let done = self.within_limit(&what, async {
             match api.patch_metadata(name, &params, &patch).await {
@@ -121,10 +147,11 @@ impl KubeObjects {
 
     async fn send_reservation(
         &self,
+        client: Client,
         name: &str,
         spec: &Reservation,
     ) -> Result<String, ObjectError> {
-        let (api, kind) = self.reservation_api();
+        let (api, kind) = self.reservation_api(client);
         let object = DynamicObject::new(name, &kind).data(json!({"spec": spec}));
         let params = PostParams::default();
         let made = api.create(&params, &object);
@@ -144,15 +171,15 @@ impl KubeObjects {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
     }
 
-    fn pool_api(&self) -> Api<DynamicObject> {
+    fn pool_api(&self, client: Client) -> Api<DynamicObject> {
         let kind = self.dynamic(WHEREABOUTS, "v1alpha1", "IPPool", "ippools");
-        Api::namespaced_with(self.client.clone(), &self.namespace, &kind)
+        Api::namespaced_with(client, &self.namespace, &kind)
     }
 
-    fn reservation_api(&self) -> (Api<DynamicObject>, ApiResource) {
+    fn reservation_api(&self, client: Client) -> (Api<DynamicObject>, ApiResource) {
         let (kind, plural) = ("OverlappingRangeIPReservation", "overlappingrangeipreservations");
         let kind = self.dynamic(WHEREABOUTS, "v1alpha1", kind, plural);
-        (Api::namespaced_with(self.client.clone(), &self.namespace, &kind), kind)
+        (Api::namespaced_with(client, &self.namespace, &kind), kind)
     }
 
     fn definition_kind(&self) -> ApiResource {
@@ -268,12 +295,19 @@ impl Objects for KubeObjects {
     }
 
     fn pool(&self, name: &str) -> Result<Option<Pool>, ObjectError> {
-        let found = self.call(&format!("reading IPPool {name}"), self.pool_api().get_opt(name))?;
+        let found = self.call(
+            &format!("reading IPPool {name}"),
+            self.pool_api(self.client.clone()).get_opt(name),
+        )?;
         found.as_ref().map(pool_of).transpose()
     }
 
     fn pools(&self) -> Result<BTreeMap<String, Pool>, ObjectError> {
-        let found = self.list("listing IPPools", &self.pool_api(), &ListParams::default())?;
+        let found = self.list(
+            "listing IPPools",
+            &self.pool_api(self.client.clone()),
+            &ListParams::default(),
+        )?;
         found.iter().map(|pool| Ok((pool.name_any(), pool_of(pool)?))).collect()
     }
 
@@ -282,28 +316,28 @@ impl Objects for KubeObjects {
         let pool = DynamicObject::new(name, &kind)
             .data(json!({"spec": {"range": range, "allocations": {}}}));
         let params = PostParams::default();
-        let api = self.pool_api();
+        let api = self.pool_api(self.client.clone());
         pool_of(&self.call(&format!("making IPPool {name}"), api.create(&params, &pool))?)
     }
 
     fn patch_pool(&self, name: &str, patch: &[Operation]) -> Result<String, ObjectError> {
-        self.runtime.block_on(self.send_patch(name, patch))
+        self.waited(|client| self.send_patch(client, name, patch))
     }
 
     fn reservation(&self, name: &str) -> Result<Option<Reserved>, ObjectError> {
-        let (api, _) = self.reservation_api();
+        let (api, _) = self.reservation_api(self.client.clone());
         let found = self.call(&format!("reading reservation {name}"), api.get_opt(name))?;
         found.as_ref().map(reserved_of).transpose()
     }
 
     fn reservations(&self) -> Result<BTreeMap<String, Reserved>, ObjectError> {
-        let (api, _) = self.reservation_api();
+        let (api, _) = self.reservation_api(self.client.clone());
         let found = self.list("listing reservations", &api, &ListParams::default())?;
         found.iter().map(|one| Ok((one.name_any(), reserved_of(one)?))).collect()
     }
 
     fn create_reservation(&self, name: &str, spec: &Reservation) -> Result<String, ObjectError> {
-        self.runtime.block_on(self.send_reservation(name, spec))
+        self.waited(|client| self.send_reservation(client, name, spec))
     }
 
     fn patch_and_reserve(
@@ -312,13 +346,17 @@ impl Objects for KubeObjects {
         patch: &[Operation],
         reservations: &[(String, Reservation)],
     ) -> PatchedAndReserved {
-        let reserve = reservations.iter().map(|(name, spec)| self.send_reservation(name, spec));
-        let all = join(self.send_patch(pool, patch), join_all(reserve));
-        self.runtime.block_on(all)
+        self.waited(|client| {
+            let patched = self.send_patch(client.clone(), pool, patch);
+            let reserve = reservations
+                .iter()
+                .map(move |(name, spec)| self.send_reservation(client.clone(), name, spec));
+            join(patched, join_all(reserve))
+        })
     }
 
     fn replace_reservation(&self, name: &str, with: &Reserved) -> Result<(), ObjectError> {
-        let (api, kind) = self.reservation_api();
+        let (api, kind) = self.reservation_api(self.client.clone());
         let mut object = DynamicObject::new(name, &kind).data(json!({"spec": with.spec}));
         object.metadata.resource_version = Some(with.resource_version.clone());
         let params = PostParams::default();
@@ -327,11 +365,13 @@ impl Objects for KubeObjects {
     }
 
     fn delete_reservation(&self, name: &str, version: &str) -> Result<(), ObjectError> {
-        let (api, _) = self.reservation_api();
         let preconditions = Preconditions { resource_version: Some(version.to_owned()), uid: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        self.call(&format!("deleting reservation {name}"), async {
-            gone_is_fine(api.delete(name, &params).await.map(|_| ()))
+        let what = format!("deleting reservation {name}");
+        self.waited(|client| {
+            let (api, _) = self.reservation_api(client);
+            let deleted = async move { gone_is_fine(api.delete(name, &params).await.map(|_| ())) };
+            self.within_limit(&what, deleted)
         })
     }
 

@@ -196,6 +196,17 @@ fn bad_pools_change_nothing_and_are_reported() {
 }
 
 #[test]
+fn the_state_of_the_configuration_comes_back_with_its_namespace() {
+    let mut plane = plane(&["172.17.0.80-172.17.0.90"]);
+    plane.settle();
+    assert_eq!(plane.server.configuration, Some(None));
+    plane.server.configuration = None; // deleted with the namespace it was in
+    plane.server.create(wishes::namespace(NAMESPACE)).unwrap();
+    plane.settle();
+    assert_eq!(plane.server.configuration, Some(None));
+}
+
+#[test]
 fn a_restart_takes_nothing_away() {
     let mut plane = plane(&["172.17.0.80-172.17.0.81"]);
     plane.create("z-first", 80, &[]);

@@ -30,8 +30,11 @@ pub(super) struct Reports {
 enum Told {
     NotYet,
     NotBefore(Timestamp),
-    UnderWay,
-    Done,
+    /// Being written; `again`: whoever reads it may miss it already.
+    UnderWay {
+        again: bool,
+    },
+    Done(Timestamp),
 }
 
 impl Reports {
@@ -43,14 +46,21 @@ impl Reports {
         self.touched.extend(pools.map(str::to_owned));
     }
 
+    /// What was said before is said again, because it may be gone with its namespace. The writer
+    /// looks whether it still stands.
     pub fn say(&mut self, wrong: Option<String>) {
-        if self.said.as_ref().is_none_or(|(said, _)| *said != wrong) {
-            self.said = Some((wrong, Told::NotYet));
+        match &mut self.said {
+            Some((said, told)) if *said == wrong => match told {
+                Told::NotYet | Told::NotBefore(_) => {}
+                Told::UnderWay { again } => *again = true,
+                Told::Done(at) => *told = Told::NotBefore(later(*at)),
+            },
+            said => *said = Some((wrong, Told::NotYet)),
         }
     }
 
     pub fn is_idle(&self) -> bool {
-        let told = self.said.as_ref().is_none_or(|(_, told)| *told == Told::Done);
+        let told = self.said.as_ref().is_none_or(|(_, told)| matches!(told, Told::Done(_)));
         self.touched.is_empty() && self.under_way.is_empty() && told
     }
 
@@ -73,7 +83,7 @@ impl Reports {
         if let Some((wrong, told)) = &mut self.said
             && (*told == Told::NotYet || matches!(*told, Told::NotBefore(at) if at <= now))
         {
-            *told = Told::UnderWay;
+            *told = Told::UnderWay { again: false };
             actions.push(Action::Configuration(wrong.clone()));
         }
         self.next = None;
@@ -116,10 +126,13 @@ impl Reports {
 
     pub fn configured(&mut self, done: bool, now: Timestamp) {
         if let Some((_, told)) = &mut self.said
-            && *told == Told::UnderWay
+            && let Told::UnderWay { again } = *told
         {
-            let later = now.checked_add(EACH).unwrap_or(now);
-            *told = if done { Told::Done } else { Told::NotBefore(later) };
+            *told = if done && !again { Told::Done(now) } else { Told::NotBefore(later(now)) };
         }
     }
+}
+
+fn later(than: Timestamp) -> Timestamp {
+    than.checked_add(EACH).unwrap_or(than)
 }
