@@ -85,6 +85,8 @@ impl Default for Config {
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("{0}")]
+    Options(Warning),
     #[error("port=0 turns DNS off, and there is nothing else here to do")]
     NoPort,
     #[error("the addresses of this machine cannot be read")]
@@ -116,6 +118,10 @@ impl Ready {
     /// Reads the files and binds the sockets.
     pub fn new(config: Config) -> Result<(Self, Vec<Warning>), Error> {
         let (files, Refreshed { warnings, .. }) = Files::open(config.options.clone());
+        // Whoever types an option is there to correct it; a file may be somebody else's.
+        if let Some(wrong) = files.command_line_warnings().next() {
+            return Err(Error::Options(wrong.clone()));
+        }
         let settings = Arc::clone(files.catalog().settings());
         if settings.port == 0 {
             return Err(Error::NoPort);

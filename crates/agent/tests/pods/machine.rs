@@ -132,7 +132,7 @@ fn an_init_container_that_fails_is_told_with_its_words_and_tried_again() {
             words: "bad option at line 1 of config.cfg".into(),
             at: at(0),
         };
-        (*action == Action::Start).then(|| Outcome::InitFailed(failure))
+        (*action == Action::Start).then_some(Outcome::InitFailed(failure))
     };
     script(&mut machine, at(0), Some(&desired), refuse);
     let notices = std::mem::take(&mut machine.notices);

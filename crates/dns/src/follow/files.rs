@@ -125,6 +125,11 @@ impl Files {
             .filter(move |warning| warning.file == COMMAND_LINE || conf.contains(&warning.file))
     }
 
+    /// Those about the command line.
+    pub fn command_line_warnings(&self) -> impl Iterator<Item = &Warning> {
+        self.warnings().filter(|warning| warning.file == COMMAND_LINE)
+    }
+
     /// Every warning that stands.
     pub fn warnings(&self) -> impl Iterator<Item = &Warning> {
         self.warnings.values().flatten()

@@ -1,5 +1,6 @@
 //! Files that change while the server runs.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
@@ -102,12 +103,8 @@ fn no_query_fails_while_files_change() {
     let text = |number: u32| {
         let mut text = String::from("192.0.2.1 steady.example\n");
         for host in 0..2000_u32 {
-            text.push_str(&format!(
-                "10.{}.{}.{} host{host}.example\n",
-                number % 200,
-                host / 250,
-                host % 250
-            ));
+            let (a, b, c) = (number % 200, host / 250, host % 250);
+            writeln!(text, "10.{a}.{b}.{c} host{host}.example").unwrap();
         }
         text
     };

@@ -91,7 +91,7 @@ fn nothing_that_is_sent_breaks_it() {
     let client = lab.client();
     client.socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     let mut dice = Dice(0x5eed);
-    let mut buffer = [0; 65_535];
+    let mut buffer = vec![0; 65_535];
     for round in 0..20_000 {
         let message = packet(&mut dice);
         client.socket.send(&message).unwrap();

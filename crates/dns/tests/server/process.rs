@@ -1,6 +1,7 @@
 //! The server as a process of its own: how it is called, how it ends, what a kill leaves behind.
 
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -122,7 +123,6 @@ fn root_becomes_nobody_and_still_follows_files_only_root_may_read() {
         skip("dns: giving up root's rights", "not root");
         return;
     }
-    use std::os::unix::fs::PermissionsExt as _;
     let lab = files("192.0.2.1 a.example\n");
     let secret = |text: &str| {
         let path = lab.path("hosts/.new");

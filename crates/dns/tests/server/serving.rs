@@ -73,6 +73,14 @@ fn the_second_server_at_an_address_is_told_so() {
 }
 
 #[test]
+fn a_wrong_word_on_the_command_line_is_not_passed_over() {
+    let parsed = landbridge_dns::command::parse(["--no-hosts", "--worker=2"]).unwrap();
+    let landbridge_dns::command::Command::Serve(config) = parsed else { panic!() };
+    let Err(error) = landbridge_dns::server::Ready::new(config) else { panic!("it would serve") };
+    assert!(error.to_string().contains("--worker=2"), "{error}");
+}
+
+#[test]
 fn recursion_only_for_those_who_may() {
     let upstream = Upstream::honest([198, 51, 100, 1]);
     let option = upstream.option();
