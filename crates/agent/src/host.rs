@@ -14,10 +14,12 @@
 //! |---|---|
 //! | [`wanted`] | what an IPSet says, as interfaces, addresses, routes and resolver |
 //! | [`compose`] | the desired state that makes it so, given what is there |
+//! | [`servers`] | the name servers, from DNSMasq objects |
 //! | `driver` | watches the IPSet, applies, keeps the record |
 
 pub mod compose;
 mod driver;
+pub mod servers;
 pub mod wanted;
 
 use std::collections::BTreeMap;
@@ -39,7 +41,8 @@ pub struct HostSettings {
     pub trunk: Option<String>,
     /// NICs of particular networks, by name of the network in any letter case.
     pub nics: BTreeMap<String, String>,
-    /// Name servers. None: the resolver is left as it is.
+    /// Name servers. None: those of the namespace's DNSMasq objects; without any the resolver is left
+    /// as it is.
     pub nameservers: Vec<IpAddr>,
     /// What must still work after a change.
     pub probes: Settings,

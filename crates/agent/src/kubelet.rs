@@ -200,7 +200,11 @@ impl Server {
         query: &Query,
     ) -> Result<Answer, Refusal> {
         let bad = |why: String| Refusal(StatusCode::BAD_REQUEST, why);
-        let view = self.container((namespace, pod, container))?;
+        let view = match self.pod(namespace, pod)? {
+            // What is said of its options by one that is tried.
+            view if view.has_init(container) => View { restarts: 0, ..view },
+            _ => self.container((namespace, pod, container))?,
+        };
         let wanted = Wanted::of(query, Timestamp::now()).map_err(bad)?;
         let start =
             if wanted.previous { view.restarts.checked_sub(1) } else { Some(view.restarts) };

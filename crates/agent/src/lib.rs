@@ -13,6 +13,7 @@
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`ingress`] | in a lab: requests by host name to the pods behind Routes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
+//! | [`names`] | in a lab: names of Services and pods |
 //! | [`services`] | in a lab: addresses of Services lead to their pods |
 //! | [`responder`] | the process that stands for the containers of a pod |
 
@@ -24,6 +25,7 @@ pub mod host;
 pub mod ingress;
 pub mod kubelet;
 pub mod members;
+pub mod names;
 pub mod node;
 pub mod pods;
 pub mod policy;

@@ -8,14 +8,17 @@
 //! ```
 //!
 //! A pod gets a sandbox (a named network namespace with loopback, attached by [`Attachments`]) and in
-//! it one [`responder`](crate::responder) process. Images, volumes, environment and resource limits
-//! are not used; init containers count as done. Pods with `hostNetwork` share the node's network.
+//! it one [`responder`](crate::responder) process, with files of its own below `/etc`. Images, volumes,
+//! environment and resource limits are not used; init containers count as done. Pods with `hostNetwork`
+//! share the node's network. Name servers are an exception: they are run ([`server`]).
 //!
 //! | module | idea |
 //! |---|---|
 //! | [`desired`] | what a Pod asks for |
 //! | [`machine`], [`run`], [`probe`] | what is to be done next (pure) |
 //! | [`status`] | what is reported (pure) |
+//! | [`etc`] | its files below `/etc`: resolver, hosts, hostname |
+//! | [`server`], [`volumes`], `keeper` | name servers in pods, and their files |
 //! | [`record`] | what survives the agent |
 //! | [`driver`], [`hands`] | watches, and carries out |
 //! | [`releases`] | attachments whose release is tried again |
@@ -25,8 +28,10 @@ mod check;
 pub mod desired;
 pub mod directory;
 mod driver;
+pub mod etc;
 mod find;
 mod hands;
+mod keeper;
 mod leftovers;
 pub mod machine;
 mod notices;
@@ -35,7 +40,9 @@ pub mod process;
 pub mod record;
 mod releases;
 pub mod run;
+pub mod server;
 pub mod status;
+pub mod volumes;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,7 +53,7 @@ use landbridge_cni::{CniError, CniResult};
 pub use self::desired::PodIdentity;
 pub use self::directory::{Directory, View};
 pub use self::driver::run;
-pub use self::find::sandbox_of;
+pub use self::find::{Sandbox, sandbox_of};
 
 /// Whoever attaches sandboxes to networks. Calls block.
 pub trait Attachments: Send + Sync {
@@ -74,8 +81,12 @@ pub struct Settings {
     pub netns_dir: PathBuf,
     /// The command that runs a responder; the path of its settings is added as last argument.
     pub responder: Vec<OsString>,
+    /// The command that is a name server; its arguments are added. Without it none is run.
+    pub name_server: Vec<OsString>,
     /// The key with which responders sign certificates for TLS; there is none without it.
     pub authority: Option<PathBuf>,
+    /// Where pods find names of the cluster.
+    pub names: Option<etc::ClusterDns>,
     /// Deleting a pod waits this long for its attachments; then they are released later.
     pub detach_within: Duration,
 }
@@ -88,7 +99,9 @@ impl Settings {
             state_dir: state_dir.to_owned(),
             netns_dir: PathBuf::from("/run/netns"),
             responder: vec![landbridge.into(), "responder".into()],
+            name_server: Vec::new(),
             authority: None,
+            names: None,
             detach_within: Duration::from_secs(10),
         }
     }

@@ -47,6 +47,18 @@ pub struct ResponderConfig {
     /// The key that signs certificates of pods; without it there is no TLS.
     #[serde(default)]
     pub authority: Option<PathBuf>,
+    /// The container that is a name server: it is run besides.
+    #[serde(default)]
+    pub name_server: Option<NameServer>,
+}
+
+/// A name server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NameServer {
+    pub container: String,
+    /// Of `landbridge dns`.
+    pub arguments: Vec<String>,
 }
 
 /// A container and what it would listen on.
@@ -119,6 +131,36 @@ impl ResponderConfig {
         let text = std::fs::read(path).map_err(|error| told(error.to_string()))?;
         serde_json::from_slice(&text).map_err(|error| told(error.to_string()))
     }
+}
+
+/// Serves on a thread of its own, and has whatever this process writes to its standard output and error
+/// in the log of a container, line by line.
+pub fn run_beside(config: ResponderConfig, container: &str) -> io::Result<()> {
+    let own = config.containers.iter().find(|known| known.name == container);
+    let mut log = log::Log::open(own.and_then(|own| own.log.as_deref()))?;
+    if own.is_some_and(|own| own.log.is_some()) {
+        let (read, write) = rustix::pipe::pipe()?;
+        rustix::stdio::dup2_stdout(&write)?;
+        rustix::stdio::dup2_stderr(&write)?;
+        let lines = io::BufReader::new(std::fs::File::from(read));
+        std::thread::Builder::new().name("log".to_owned()).spawn(move || {
+            for line in io::BufRead::split(lines, b'\n').map_while(Result::ok) {
+                log.line(jiff::Timestamp::now(), &String::from_utf8_lossy(&line));
+            }
+        })?;
+    }
+    let sockets = sockets::Sockets::new(config)?;
+    std::thread::Builder::new().name("ports".to_owned()).spawn(move || sockets.serve())?;
+    Ok(())
+}
+
+/// Writes what an init container has said into its log.
+pub fn write_log(path: &Path, text: &str) -> io::Result<()> {
+    let mut log = log::Log::open(Some(path))?;
+    for line in text.lines() {
+        log.line(jiff::Timestamp::now(), line);
+    }
+    Ok(())
 }
 
 /// Serves until the process is ended by a signal. Returns only when the kernel refuses to wait for

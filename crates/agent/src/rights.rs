@@ -42,6 +42,14 @@ const NODE: &[(&str, &[&str], &[&str])] = &[
     ("", &["events"], &["create", "patch", "update"]),
 ];
 
+/// What the agent of a lab node does besides, as part of the cluster: its names.
+const LAB: &[(&str, &[&str], &[&str])] = &[
+    ("", &["services"], &["create", "patch"]),
+    ("discovery.k8s.io", &["endpointslices"], &["create", "patch"]),
+    // Who else is asked for names, and what name servers in pods read.
+    ("", &["configmaps"], READ),
+];
+
 /// Kinds with objects of their own for each node: which of them are a node's, the API decides.
 pub const PER_NODE: &[(&str, &str)] =
     &[("nmstate.io", "nodenetworkstates"), ("nmstate.io", "nodenetworkconfigurationenactments")];
@@ -57,10 +65,18 @@ pub fn node() -> Vec<PolicyRule> {
     general.chain(named).collect()
 }
 
+/// The rules of agents on nodes of a lab.
+pub fn lab() -> Vec<PolicyRule> {
+    let more = LAB.iter().map(|(group, resources, verbs)| rule(group, resources, verbs, &[]));
+    node().into_iter().chain(more).collect()
+}
+
 /// The rules of the agent on a host that is no Kubernetes node: the IPSet of its name, and no other.
 pub fn host(name: &str) -> Vec<PolicyRule> {
     vec![
         rule("network.openstack.org", &["ipsets"], READ, &[name]),
+        // Where the name servers are.
+        rule("network.openstack.org", &["dnsmasqs"], READ, &[]),
         rule("", &["events"], &["create", "patch", "update"], &[]),
     ]
 }

@@ -44,6 +44,7 @@ use self::health::Doors;
 use self::kernel::Kernel;
 use self::through::Through;
 use crate::members::Dead;
+use crate::names::book::Book;
 
 /// Whose endpoints a slice holds.
 const SERVICE: &str = "kubernetes.io/service-name";
@@ -92,12 +93,13 @@ pub struct Seen {
     pub slices: HashMap<(String, String), Arc<EndpointSlice>>,
 }
 
-/// Keeps the data path until `stop` is done.
+/// Keeps the data path until `stop` is done. What is seen of Services goes into the book of `names`, too.
 pub async fn run(
     client: Client,
     settings: Settings,
     addresses: watch::Receiver<Vec<IpAddr>>,
     mut dead: watch::Receiver<Dead>,
+    names: Arc<Book>,
     stop: impl Future<Output = ()>,
 ) {
     let mut services = follow(Api::<Service>::all(client.clone()));
@@ -117,11 +119,17 @@ pub async fn run(
         tokio::select! {
             () = &mut stop => break,
             Some(event) = services.next() => {
+                if let Ok(event) = &event {
+                    names.hear_service(event);
+                }
                 if take(&mut seen.services, &mut listed.0, event) {
                     due = due.min(Instant::now() + SETTLE);
                 }
             }
             Some(event) = slices.next() => {
+                if let Ok(event) = &event {
+                    names.hear_slice(event);
+                }
                 if take(&mut seen.slices, &mut listed.1, event) {
                     due = due.min(Instant::now() + SETTLE);
                 }

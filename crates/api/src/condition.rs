@@ -81,6 +81,8 @@ struct Draft {
     severity: Severity,
     reason: &'static str,
     message: String,
+    /// Whether `Ready` does not care.
+    is_aside: bool,
 }
 
 impl Conditions {
@@ -105,6 +107,21 @@ impl Conditions {
         self.put(type_, ConditionStatus::False, severity, reason, message.into());
     }
 
+    /// The aspect is not as it should be, and people should know; the object does its work all the same, so
+    /// `Ready` does not care.
+    pub fn aside(
+        &mut self,
+        type_: &'static str,
+        severity: Severity,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.put(type_, ConditionStatus::False, severity, reason, message.into());
+        if let Some(last) = self.0.last_mut() {
+            last.is_aside = true;
+        }
+    }
+
     fn put(
         &mut self,
         type_: &'static str,
@@ -114,15 +131,17 @@ impl Conditions {
         message: String,
     ) {
         self.0.retain(|other| other.type_ != type_);
-        self.0.push(Draft { type_, status, severity, reason, message });
+        self.0.push(Draft { type_, status, severity, reason, message, is_aside: false });
     }
 
     /// The list to write: `Ready` first and worked out from the others, which follow by type.
     pub fn finish(mut self, before: &[Condition], now: &Time) -> Vec<Condition> {
         self.0.sort_by_key(|draft| draft.type_);
+        let asides: Vec<bool> = self.0.iter().map(|draft| draft.is_aside).collect();
         let mut parts: Vec<Condition> =
             self.0.into_iter().map(|draft| draft.dated(before, now)).collect();
-        let ready = sum_up(&parts).dated(before, now);
+        let counting = parts.iter().zip(asides).filter(|(_, is_aside)| !is_aside);
+        let ready = sum_up(counting.map(|(part, _)| part)).dated(before, now);
         parts.insert(0, ready);
         parts
     }
@@ -149,16 +168,16 @@ impl Draft {
 }
 
 /// `Ready` mirrors the part that is worst off; among equals, the one that changed last.
-fn sum_up(parts: &[Condition]) -> Draft {
+fn sum_up<'a>(parts: impl Iterator<Item = &'a Condition>) -> Draft {
     let good = Draft {
         type_: READY,
         status: ConditionStatus::True,
         severity: Severity::None,
         reason: READY,
         message: "Setup complete".to_owned(),
+        is_aside: false,
     };
     let worst = parts
-        .iter()
         .filter(|part| part.status != ConditionStatus::True)
         .max_by_key(|part| (badness(part), part.last_transition_time.0));
     match worst {
@@ -230,6 +249,15 @@ mod tests {
             assert_eq!(list[0].message, message);
             assert_eq!(is_ready(&list), input.is_none() && reservation.is_none());
         }
+    }
+
+    #[test]
+    fn what_is_said_aside_is_shown_and_does_not_count() {
+        let mut said = drafts(None, None);
+        said.aside("EntriesReady", Severity::Warning, "Error", "one entry is not answered");
+        let list = said.finish(&[], &at(5));
+        assert_eq!((list[0].message.as_str(), is_ready(&list)), ("Setup complete", true));
+        assert_eq!((list[1].type_.as_str(), list[1].severity), ("EntriesReady", Severity::Warning));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use landbridge_machinery::gvk::GroupKind;
 use landbridge_machinery::hooks::Hooks;
 
-pub use self::dnsdata::{DNSData, DNSDataHooks, DNSDataSpec, DNSDataStatus, DNSHost};
+pub use self::dnsdata::{DNSData, DNSDataHooks, DNSDataSpec, DNSDataStatus, DNSHost, is_hostname};
 pub use self::dnsmasq::{
     DNSMasq, DNSMasqDebug, DNSMasqHooks, DNSMasqOption, DNSMasqOverride, DNSMasqSpec,
     DNSMasqStatus, OptionKey, TopologyRef,

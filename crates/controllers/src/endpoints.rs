@@ -8,7 +8,7 @@
 //!                             ├─▶ Route        public endpoints without one
 //!                             ├─▶ Deployment, StatefulSet, DaemonSet   pods on the attachments
 //!                             ├─▶ KeystoneService, KeystoneEndpoint    what is to be registered
-//!                             └─▶ NetworkAttachmentDefinition, DNSData OVN
+//!                             └─▶ NetworkAttachmentDefinition, DNSData   OVN
 //! ```
 //!
 //! Both steps are functions of what was seen ([`control_plane`], [`service`]); the rest writes down the
@@ -17,7 +17,6 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`kinds`] | the kinds that are read and written |
 //! | [`generation`] | the two generations of the API |
 //! | [`parts`] | what each service consists of: the catalogue |
 //! | [`control_plane`] | the plan for a control plane |
@@ -26,30 +25,31 @@
 //! | [`attachments`] | the annotation of pods, and whether it came true |
 //! | [`workload`] | what runs the pods |
 //! | [`ovn`] | what only OVN has |
-//! | [`plan`] | a plan as a value |
-//! | [`writes`] | from what is there to what should be |
-//! | [`world`] | what is known of the API |
-//! | [`unsure`] | what may be there and was not seen |
-//! | [`engine`] | who needs a look, and what is under way |
-//! | [`driver`] | watches and writes |
+//! | [`domain`] | who is concerned by what |
+//!
+//! How plans are carried out is in [`making`](crate::making); DNSMasq and DNSData are made here, and what is
+//! made of them is in [`dns`](crate::dns).
 
 pub mod attachments;
 pub mod control_plane;
-pub mod driver;
-pub mod engine;
+pub mod domain;
 pub mod expose;
 pub mod generation;
-pub mod kinds;
 pub mod ovn;
 pub mod parts;
-pub mod plan;
 pub mod service;
-pub mod unsure;
 pub mod workload;
-pub mod world;
-pub mod writes;
 
-pub use self::driver::run;
+use std::future::Future;
+use std::sync::Arc;
+
+use self::domain::Endpoints;
+pub use crate::making::{engine, kinds, plan, world, writes};
 
 /// Under this name the writes appear in managedFields.
 pub const MANAGER: &str = "landbridge-endpoints";
+
+/// Serves all control planes and services until `stop` is done.
+pub async fn run(client: kube::Client, stop: impl Future<Output = ()>) {
+    crate::making::driver::run(client, Arc::new(Endpoints::default()), stop).await;
+}

@@ -7,6 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`ipam`] | one address on each of some networks for every IPSet |
+//! | [`dns`] | names: what serves them, and where they come from |
 //! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
@@ -14,12 +15,15 @@
 //! | [`memberkey`] | the key with which agents sign what they tell each other |
 //! | [`routes`] | in a lab: who gets which host name |
 //! | [`rights`] | what the controllers may do, and no more |
+//! | [`making`] | how objects are made of objects, for those who do |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod dns;
 pub mod endpoints;
 pub mod hosts;
 mod io;
 pub mod ipam;
+pub mod making;
 pub mod memberkey;
 pub mod metrics;
 pub mod mirror;
@@ -35,6 +39,8 @@ pub struct Settings {
     /// Whether control planes and services are acted on. On a cluster with the OpenStack operators
     /// they are theirs.
     pub control_planes: bool,
+    /// Of names.
+    pub dns: dns::Settings,
     /// Of virtual addresses.
     pub vips: vips::Settings,
     /// Where figures are posted.
@@ -53,6 +59,7 @@ pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Out
             endpoints::run(client.clone(), stop.clone()).await;
         }
     };
+    let dns = dns::run(client.clone(), settings.dns, stop.clone());
     let ipam = ipam::run(client.clone(), stop.clone());
-    futures::future::join5(ipam, hosts, vips, key, planes).await;
+    futures::join!(ipam, hosts, vips, key, planes, dns);
 }

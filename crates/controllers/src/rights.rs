@@ -58,9 +58,22 @@ const CONTROL_PLANE_RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("apps", &["deployments", "statefulsets", "daemonsets"], WRITE),
     ("k8s.cni.cncf.io", &["network-attachment-definitions"], WRITE),
     ("network.openstack.org", &["dnsdata", "dnsmasqs"], WRITE),
-    ("network.openstack.org", &["dnsmasqs", "dnsmasqs/status"], &["patch"]),
-    ("network.openstack.org", &["dnsmasqs/finalizers"], &["update"]),
     ("keystone.openstack.org", &["keystoneendpoints", "keystoneservices"], WRITE),
+];
+
+/// What names need besides.
+const NAMES_RIGHTS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "network.openstack.org",
+        &["dnsmasqs", "dnsmasqs/status", "dnsdata", "dnsdata/status"],
+        &["patch"],
+    ),
+    ("network.openstack.org", &["dnsmasqs/finalizers", "dnsdata/finalizers"], &["update"]),
+    ("network.openstack.org", &["dnsdata"], WRITE),
+    ("topology.openstack.org", &["topologies"], &[]),
+    ("", &["configmaps", "services", "serviceaccounts"], WRITE),
+    ("apps", &["deployments"], WRITE),
+    ("rbac.authorization.k8s.io", &["roles", "rolebindings"], WRITE),
 ];
 
 /// What is made here may be made, changed and taken away.
@@ -100,6 +113,16 @@ pub fn role(settings: &Settings) -> ClusterRole {
             let finalizers = format!("{}/finalizers", kind.plural);
             rules.push(rule(kind.group, &[&finalizers], strings(&["update"])));
         }
+    }
+    if settings.dns.is_on {
+        let fixed = NAMES_RIGHTS.iter();
+        rules.extend(fixed.map(|(group, resources, verbs)| {
+            rule(group, resources, strings(&[READ, verbs].concat()))
+        }));
+        // Only who has a right may give it: pods of the first generation run as root.
+        let resources = ["securitycontextconstraints"];
+        let as_root = rule("security.openshift.io", &resources, strings(&["use"]));
+        rules.push(only(as_root, "anyuid"));
     }
     rules.push(rule("events.k8s.io", &["events"], strings(&["create", "patch"])));
     // About pods, as Multus writes them.

@@ -99,7 +99,11 @@ fn done<E: Error + 'static>(outcome: Result<(), E>) -> Outcome {
 
 fn parse_target(target: &str) -> Target {
     match target.split_once(':') {
-        Some((node, path)) => Target::Netns { node: node.to_owned(), path: PathBuf::from(path) },
+        Some((node, path)) => Target::Pod {
+            node: node.to_owned(),
+            network: Some(PathBuf::from(path)),
+            files: Vec::new(),
+        },
         None if target == "-" => Target::Switches,
         None => Target::Node(target.to_owned()),
     }

@@ -18,22 +18,25 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use landbridge_linux::Namespace;
+use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{Gid, Pid, Signal, Uid, kill_process};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::enter::exit_code;
+use crate::enter::{exit_code, unshare};
 use crate::info::{Held, LabInfo};
 
 /// Where a command is to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Node(String),
-    /// In a network namespace that a node has named, as that of a pod: the path as the node sees it,
-    /// `/run/netns/NAME`.
-    Netns {
+    /// In a pod of a node. Paths are as the node sees them.
+    Pod {
         node: String,
-        path: PathBuf,
+        /// Its network namespace, `/run/netns/NAME`; none where it shares the node's.
+        network: Option<PathBuf>,
+        /// Files of its own, each with the place it sees it at.
+        files: Vec<(PathBuf, PathBuf)>,
     },
     /// Among the switches.
     Switches,
@@ -103,10 +106,10 @@ pub fn exec(lab: &LabInfo, target: &Target, command: &[OsString]) -> Result<Exit
 
 fn enter(lab: &LabInfo, target: &Target) -> Result<(), ExecError> {
     let pid = lab.supervisor.pid;
-    let (node, netns) = match target {
-        Target::Node(name) => (Some(name), None),
-        Target::Netns { node, path } => (Some(node), Some(path)),
-        Target::Switches => (None, None),
+    let (node, netns, files) = match target {
+        Target::Node(name) => (Some(name), None, &[][..]),
+        Target::Pod { node, network, files } => (Some(node), network.as_ref(), &files[..]),
+        Target::Switches => (None, None, &[][..]),
     };
     let node = node.map(|name| {
         lab.nodes.iter().find(|node| node.name == *name).ok_or_else(|| ExecError::NoSuchNode {
@@ -140,6 +143,9 @@ fn enter(lab: &LabInfo, target: &Target) -> Result<(), ExecError> {
         join("take the node's host name", &uts, kind)?;
     }
     join("enter the node's mount namespace", &mnt, LinkNameSpaceType::Mount)?;
+    if !files.is_empty() {
+        see(files).map_err(|source| failed("mount the pod's files", source))?;
+    }
     match (netns, node) {
         (Some(path), Some(node)) => {
             let named = Namespace::open(path).map_err(|source| ExecError::NoSuchNetns {
@@ -151,6 +157,22 @@ fn enter(lab: &LabInfo, target: &Target) -> Result<(), ExecError> {
         }
         _ => join("enter the node's network namespace", &net, LinkNameSpaceType::Network),
     }
+}
+
+/// Covers the node's files by others, for this process alone; one that is a host's name becomes it.
+fn see(files: &[(PathBuf, PathBuf)]) -> io::Result<()> {
+    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUTS)?;
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    for (file, place) in files {
+        if place.ends_with("hostname") {
+            rustix::system::sethostname(std::fs::read_to_string(file)?.trim().as_bytes())?;
+        }
+        // A machine that lacks the file has no place for it.
+        if place.exists() {
+            rustix::mount::mount_bind(file, place)?;
+        }
+    }
+    Ok(())
 }
 
 /// Who is not known in the user namespace (root, in the lab of another) becomes who is.

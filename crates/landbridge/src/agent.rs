@@ -3,7 +3,7 @@
 //! ```text
 //!  on a Kubernetes node   policy, attach, announce
 //!  on a host              host
-//!  on a node of a lab     also node, pods, cluster, kubelet: what kubelet and the cluster's network do elsewhere
+//!  on a node of a lab     also node, pods, cluster, names, kubelet: what kubelet and the cluster's network do elsewhere
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
-use landbridge_agent::{announce, cluster, ingress, kubelet, members, node, pods, services};
+use landbridge_agent::{announce, cluster, ingress, kubelet, members, names, node, pods, services};
 use landbridge_attach::daemon::Daemon;
 use landbridge_attach::objects::{KubeObjects, MakeClient, Objects};
 use landbridge_attach::own::OwnPlugins;
@@ -251,7 +251,15 @@ impl Duties {
         let until = self.until();
         self.tasks.spawn(cluster::run(self.client.clone(), name.to_owned(), until));
 
-        self.services(name, file, known.addresses.clone(), dead)?;
+        let server = names::object::server(&file.service_cidrs);
+        let book = names::book(server);
+        self.services(name, file, known.addresses.clone(), dead, Arc::clone(&book))?;
+        if let Some(server) = server {
+            let (client, node) = (self.client.clone(), name.to_owned());
+            let duty = names::Duty { client, node, server, book, known: known.clone() };
+            let until = self.until();
+            self.tasks.spawn(names::run(duty, until));
+        }
 
         let directory = pods::Directory::default();
         let attachments = Arc::new(InProcess {
@@ -261,6 +269,9 @@ impl Duties {
             path: plugin_path(),
         });
         let mut settings = pods::Settings::new(name, &self.places.state.join("pods"), &landbridge);
+        settings.names =
+            server.map(|server| pods::etc::ClusterDns { server, domain: names::DOMAIN.to_owned() });
+        settings.name_server = vec![landbridge.clone().into(), "dns".into()];
         settings.authority = Some(self.places.state.join(up::ingress::PODS_KEY));
         let (client, addresses) = (self.client.clone(), known.addresses.clone());
         let (views, until) = (directory.clone(), self.until());
@@ -286,6 +297,7 @@ impl Duties {
         file: &NodeFile,
         addresses: watch::Receiver<Vec<std::net::IpAddr>>,
         dead: watch::Receiver<members::Dead>,
+        book: Arc<names::book::Book>,
     ) -> anyhow::Result<()> {
         let settings = services::Settings {
             node: name.to_owned(),
@@ -298,7 +310,7 @@ impl Duties {
             },
         };
         let (client, until) = (self.client.clone(), self.until());
-        self.tasks.spawn(services::run(client, settings, addresses, dead.clone(), until));
+        self.tasks.spawn(services::run(client, settings, addresses, dead.clone(), book, until));
         let read = |file: &str| std::fs::read_to_string(self.places.state.join(file)).ok();
         let pair = read(up::ingress::CERTIFICATE).zip(read(up::ingress::KEY));
         let identity = pair.map(|(certificate, key)| ingress::Identity { certificate, key });

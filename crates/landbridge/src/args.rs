@@ -31,6 +31,7 @@ Examples:
   landbridge exec worker-0 -- ip a   look at a node of the lab, or pod/NAME
   landbridge check DIR               do these manifests fit together?
   landbridge plan DIR                who hands out which addresses
+  landbridge dns --addn-hosts=FILE   answer DNS queries, with dnsmasq's options
 
   export KUBECONFIG=$PWD/.landbridge/kubeconfig
   kubectl get netconfigs
@@ -82,6 +83,9 @@ Examples:
     /// Run the agent of a node
     #[command(after_long_help = AGENT_HELP)]
     Agent(AgentArgs),
+    /// Answer DNS queries, with dnsmasq's options and files
+    #[command(after_long_help = DNS_HELP, disable_version_flag = true)]
+    Dns(DnsArgs),
     /// Install or remove the CNI plugin of a node
     #[command(subcommand)]
     Cni(CniCommand),
@@ -112,6 +116,40 @@ Examples:
   landbridge completion fish > ~/.config/fish/completions/landbridge.fish")]
     Completion(CompletionArgs),
 }
+
+/// Arguments of `dns`.
+#[derive(Debug, Args)]
+pub struct DnsArgs {
+    /// dnsmasq's options, in the order they count, and those below
+    #[arg(value_name = "DNSMASQ_OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<OsString>,
+}
+
+const DNS_HELP: &str = "\
+Examples:
+  landbridge dns --port 5353 --no-resolv --addn-hosts=my.hosts
+  landbridge dns --conf-dir=/etc/dnsmasq.d --hostsdir=/etc/dnsmasq.d/hosts
+  landbridge dns --listen-address=192.0.2.10 --bind-interfaces --server=8.8.8.8
+  landbridge dns --conf-file=dnsmasq.conf --test     is it right? (exit code 1 if not)
+
+Options are dnsmasq's, long or short, on the command line or in files; docs/dns-options.md says what each
+does here. A change of a file is answered from within 100 ms, without a restart. A line that is wrong is
+named once in the log, and the others count.
+
+Ours, on the command line only:
+  --workers N            threads for each address (default: one per processor)
+  --recursion-for NETS   ask other servers only for these clients, such as 192.0.2.0/24,2001:db8::/64
+  --rate-limit N         replies a second to each /24 or /56 that is not attached (default 2000; 0: no limit)
+  --metrics ADDR:PORT    Prometheus' /metrics, and /healthz
+
+Without --interface, --listen-address, --except-interface and --recursion-for only clients of networks that
+this machine is in are answered. It stays in the foreground. Where it is root it becomes nobody (--user) once
+its sockets are bound.
+
+Signals:
+  SIGHUP    read all files again, forget the answers of other servers
+  SIGUSR1   log the metrics
+  SIGTERM   end";
 
 /// Arguments of `crds`.
 #[derive(Debug, Args)]
@@ -576,6 +614,15 @@ pub struct OperatorArgs {
     /// Act on control planes and their services, too: only where the OpenStack operators do not run
     #[arg(long, env = "LANDBRIDGE_CONTROL_PLANES")]
     pub control_planes: bool,
+
+    /// Leave DNSMasq and DNSData alone: where the infra-operator acts on them
+    #[arg(long, env = "LANDBRIDGE_NO_DNS")]
+    pub no_dns: bool,
+
+    /// Name of Landbridge's image, without registry, path and tag: a DNSMasq with this image runs
+    /// `landbridge dns`, any other runs dnsmasq
+    #[arg(long, value_name = "NAME", default_value = "landbridge", env = "LANDBRIDGE_DNS_IMAGE")]
+    pub dns_image: String,
 }
 
 /// `landbridge status`

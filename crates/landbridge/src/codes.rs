@@ -1,10 +1,13 @@
-//! Every code a diagnostic can have: those of the text, those of the plan, and the one for inputs
-//! that cannot be had.
+//! Every code a diagnostic can have: those of the text, those of the plan, and those for inputs that
+//! cannot be had and for options that cannot be taken.
 
 use landbridge_manifest::rules::{RULES, Rule};
 
 /// An input that could not be had, or holds nothing to check.
 pub const UNREADABLE: &str = "LB800";
+
+/// An option that no name server takes.
+pub const BAD_OPTION: &str = "LB607";
 
 /// Every code there is, in order.
 pub fn all() -> impl Iterator<Item = Rule> {
@@ -21,7 +24,15 @@ pub fn all() -> impl Iterator<Item = Rule> {
             - stands for standard input. What was not read is never called right.\n\n\
             Remedy: correct the path, or what should have written to it.",
     };
-    planned.chain(std::iter::once(input)).chain(RULES.iter().copied())
+    let option = Rule {
+        code: BAD_OPTION,
+        title: "an option of a DNSMasq is refused",
+        explanation: "dnsmasq reads spec.options as its configuration file, and does not start if one line is\n\
+            wrong; Landbridge's own server leaves the line out. The message says what is wrong with it.\n\n\
+            Example: host-record with the address 10.0.0.300.\n\n\
+            Remedy: write the values as dnsmasq's manual says.",
+    };
+    planned.chain([option, input]).chain(RULES.iter().copied())
 }
 
 /// The rule of a code, in any letter case.

@@ -16,7 +16,9 @@ const NETNS: &str = "/run/netns";
 
 /// Runs the command. This process has one thread, and has to: it moves into other namespaces.
 pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
-    let lab = StateDir::new(&args.dir.dir).lab();
+    // In a node there is another working directory.
+    let lab = std::path::absolute(StateDir::new(&args.dir.dir).lab())
+        .context("cannot find the state directory")?;
     let info = LabInfo::read(&lab)?;
     let target = match args.target.strip_prefix("pod/") {
         Some(pod) => {
@@ -37,17 +39,17 @@ pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The network namespace of a pod, from what the agents have written down.
+/// Where a pod is, from what the agents have written down.
 fn find_pod(lab: &Path, info: &LabInfo, namespace: &str, name: &str) -> anyhow::Result<Target> {
     for node in &info.nodes {
         let directory = lab.join("nodes").join(&node.name).join("pods");
         if let Some(found) = sandbox_of(&directory, Path::new(NETNS), namespace, name)
             .with_context(|| format!("cannot read what the agent of {} wrote", node.name))?
         {
-            return Ok(match found {
-                Some(path) => Target::Netns { node: node.name.clone(), path },
-                // It shares the network of its node.
-                None => Target::Node(node.name.clone()),
+            return Ok(Target::Pod {
+                node: node.name.clone(),
+                network: found.network,
+                files: found.files,
             });
         }
     }

@@ -12,6 +12,7 @@ mod completion;
 mod connect;
 mod crds;
 mod detach;
+mod dns;
 mod down;
 mod exec;
 mod explain;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Exec(args) => exec::run(&args),
         Command::Lab(command) => lab::run(&command, cli.log_level),
         Command::Agent(args) => agent::run(&args, cli.log_level),
+        Command::Dns(args) => dns::run(&args, cli.log_level),
         Command::Cni(command) => cni::run(&command),
         Command::Responder(args) => responder::run(&args),
         Command::Terminal(args) => responder::terminal(&args),

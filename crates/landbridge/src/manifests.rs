@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `inputs` | which files are meant, and their bytes |
 //! | `looks` | what a document is that does not say so |
+//! | `options` | options of name servers that are refused |
 //! | `report` | findings of the plan as diagnostics that point into the files |
 
 mod inputs;
 mod looks;
+mod options;
 mod report;
 
 use std::num::NonZero;
@@ -66,6 +68,7 @@ pub fn examine(inputs: &Inputs, options: &landbridge_plan::Options) -> Manifests
         .collect();
     let found = landbridge_plan::check(&given, options);
     diagnostics.extend(report::diagnostics(&found.findings, &documents));
+    diagnostics.extend(documents.iter().flat_map(options::diagnostics));
     for fragment in &fragments {
         let found = landbridge_plan::misspelt(fragment.value());
         diagnostics.extend(report::diagnostics(&found, std::slice::from_ref(fragment)));

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use futures::FutureExt as _;
 use kube::Client;
 use landbridge_client::Choice;
-use landbridge_controllers::{Settings, vips};
+use landbridge_controllers::{Settings, dns, vips};
 
 use crate::args::OperatorArgs;
 use crate::collect;
@@ -43,6 +43,11 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
     let collected = collect::run(client.clone(), stop.clone());
     let settings = Settings {
         control_planes: args.control_planes,
+        dns: dns::Settings {
+            is_on: !args.no_dns,
+            own_image: args.dns_image.clone(),
+            ..dns::Settings::default()
+        },
         vips: vips::Settings { class: args.lb_class.clone() },
         ..Settings::default()
     };

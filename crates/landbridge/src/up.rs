@@ -25,7 +25,7 @@ use landbridge_api::Defaults;
 use landbridge_apiserver::pki::{Pki, write_private};
 use landbridge_apiserver::{ApiServer, CustomKind, Figures, Identity, Options};
 use landbridge_controllers::metrics::Board;
-use landbridge_controllers::{Settings, rights, vips};
+use landbridge_controllers::{Settings, dns, rights, vips};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -180,7 +180,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
-    let settings = settings(args);
+    let settings = settings(args, shape.is_some());
     let server = open(&state, &pki, &settings).await?;
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
@@ -218,7 +218,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
         let until = wait_for(stopped.clone());
         tasks.spawn(landbridge_controllers::run(client.clone(), settings, until));
         tasks.spawn(collect::run(client, wait_for(stopped.clone())));
-        let what = "addresses (IPSet), virtual addresses (Service), records of pods (IPPool), control planes";
+        let what = "addresses (IPSet), virtual addresses (Service), records of pods (IPPool), names (DNSMasq), control planes";
         progress.step("controllers", what.to_owned());
     }
     let lab = match shape {
@@ -243,10 +243,12 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 }
 
 /// What controllers are told.
-fn settings(args: &UpArgs) -> Settings {
+fn settings(args: &UpArgs, has_lab: bool) -> Settings {
     Settings {
         // Nobody else acts on control planes here.
         control_planes: true,
+        // Images are not run in a lab, so whatever they are, our own server answers.
+        dns: dns::Settings { is_always_own: has_lab, ..dns::Settings::default() },
         vips: vips::Settings { class: args.lb_class.clone() },
         ..Settings::default()
     }

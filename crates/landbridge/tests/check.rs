@@ -543,3 +543,26 @@ fn help_teaches() {
         }
     }
 }
+
+#[test]
+fn options_and_names_that_are_not_served_are_told() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("names.yaml");
+    let text = "apiVersion: network.openstack.org/v1beta1\nkind: DNSMasq\nmetadata: {name: dns}\nspec:\n  options:\n  \
+        - {key: server, values: [192.168.122.1]}\n  - {key: host-record, values: [a.example, 10.0.0.300]}\n---\n\
+        apiVersion: network.openstack.org/v1beta1\nkind: DNSData\nmetadata: {name: hosts}\nspec:\n  hosts:\n  \
+        - {ip: 10.0.0.1, hostnames: [a.example]}\n  - {ip: 10.0.0.300, hostnames: [b.example]}\n  \
+        - {ip: 10.0.0.2, hostnames: [a.example]}\n";
+    fs::write(&file, text).unwrap();
+    let ran = run(&["check", file.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    for part in [
+        "warning[LB607]: \"host-record=a.example,10.0.0.300\": ",
+        "= in: DNSMasq dns, spec.options[1].values\n",
+        "\"10.0.0.300\" is not an IP address, its names will not resolve",
+        "a.example is 10.0.0.2 here and 10.0.0.1 in spec.hosts[0]: both are answered",
+        "3 warnings in 1 file",
+    ] {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+}

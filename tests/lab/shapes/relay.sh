@@ -12,5 +12,7 @@ t "relay: the agents forward, the kernel has no rules" by_agents
 
 # shellcheck source=tests/lab/cases/65-services.sh
 source "$HERE/cases/65-services.sh"
+# shellcheck source=tests/lab/cases/66-names.sh
+source "$HERE/cases/66-names.sh"
 # shellcheck source=tests/lab/cases/67-ingress.sh
 source "$HERE/cases/67-ingress.sh"

@@ -12,13 +12,14 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt as _};
 use landbridge_api::condition::is_ready;
-use landbridge_api::network::{GROUP, IPSet, VERSION};
+use landbridge_api::network::{DNSMasq, GROUP, IPSet, VERSION};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use super::HostSettings;
 use super::compose::{Made, choose_trunk, compose};
+use super::servers::Servers;
 use super::wanted::{Wanted, wanted};
 use crate::policy::NodeNetwork;
 use crate::policy::events::{Events, Said};
@@ -64,6 +65,13 @@ pub async fn run(duty: HostDuty, stop: impl Future<Output = ()>) {
     let ipsets: Api<IPSet> = Api::namespaced(duty.client.clone(), namespace);
     let only_ours = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let mut news = watcher(ipsets, only_ours).default_backoff().boxed();
+    let dnsmasqs: Api<DNSMasq> = Api::namespaced(duty.client.clone(), namespace);
+    let mut servers = watcher(dnsmasqs, watcher::Config::default()).default_backoff().boxed();
+    // What a person says counts.
+    let follows = duty.settings.nameservers.is_empty();
+    let mut known_servers = Servers::default();
+    // Before they are known, a resolver that names them would be taken for one that is not wanted.
+    let mut may_begin = !follows;
     let mut stop = std::pin::pin!(stop);
     let mut host = Host::open(duty.clone()).await;
     let mut known = Known::Nothing;
@@ -79,6 +87,29 @@ pub async fn run(duty: HostDuty, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = &mut stop => return,
             () = pause => {}
+            Some(item) = servers.next(), if follows => match item {
+                Ok(event) => {
+                    let first = matches!(event, Event::InitDone) && !may_begin;
+                    may_begin |= first;
+                    if !known_servers.hear(&event) && !first {
+                        continue;
+                    }
+                    host.duty.settings.nameservers = known_servers.all();
+                    tracing::info!(servers = ?host.duty.settings.nameservers, "name servers");
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the watch of DNSMasq objects broke; it starts over");
+                    // A cluster that does not know the kind has no name servers of it.
+                    let refused = matches!(
+                        &error,
+                        watcher::Error::InitialListFailed(kube::Error::Api(_))
+                    );
+                    if may_begin || !refused {
+                        continue;
+                    }
+                    may_begin = true;
+                }
+            },
             Some(item) = news.next() => match item {
                 Ok(Event::Init) => {
                     listed = None;
@@ -100,6 +131,7 @@ pub async fn run(duty: HostDuty, stop: impl Future<Output = ()>) {
             },
         }
         wait = match &known {
+            _ if !may_begin => None,
             Known::Nothing => None,
             Known::Gone if wait != Some(FAREWELL) && !host.is_bare() => Some(FAREWELL),
             Known::Gone => host.serve(None).await,

@@ -20,6 +20,7 @@ use super::query::Query;
 use super::socket::{Incoming, Outgoing};
 use super::terminal::{Size, Terminal};
 use crate::pods::View;
+use crate::pods::etc;
 use crate::pods::process::{self, Hostname};
 
 /// Channels of the protocol.
@@ -146,7 +147,8 @@ async fn start(
     };
     let runtime = tokio::runtime::Handle::current();
     let spawn = move || {
-        process::inside(view.network.as_deref(), &hostname, || {
+        let covers = etc::covers(&view.files.etc(), view.network.is_none());
+        process::inside(view.network.as_deref(), &hostname, &covers, || {
             let _inside = runtime.enter();
             command.spawn()
         })

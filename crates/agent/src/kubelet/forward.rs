@@ -83,7 +83,7 @@ async fn pump(mut from: OwnedReadHalf, channel: u8, to: Outgoing) {
 /// Connects from inside the pod, as a program in it would.
 async fn connect(view: View, port: u16) -> io::Result<TcpStream> {
     let connect = move || {
-        inside(view.network.as_deref(), &Hostname::Node, || {
+        inside(view.network.as_deref(), &Hostname::Node, &Vec::new(), || {
             let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
             Blocking::connect_timeout(&v4, CONNECT)

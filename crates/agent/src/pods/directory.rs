@@ -24,6 +24,13 @@ pub struct View {
 }
 
 impl View {
+    /// Whether it has an init container of a name.
+    pub fn has_init(&self, name: &str) -> bool {
+        let containers =
+            self.pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+        containers.into_iter().any(|container| container.name == name)
+    }
+
     /// The names of its containers.
     pub fn containers(&self) -> impl Iterator<Item = &str> {
         let containers = self.pod.spec.iter().flat_map(|spec| &spec.containers);

@@ -20,12 +20,13 @@ use tokio::task::JoinSet;
 
 use super::desired::{Desired, PodIdentity};
 use super::hands::{Deed, Hands};
-use super::machine::{Action, Machine};
+use super::machine::{Action, Machine, Notice};
 use super::notices::Notices;
 use super::process::{self, Files};
 use super::record::{Process, Record, Records, Stage};
 use super::releases::Releases;
 use super::run::{Ask, Run};
+use super::server::NameServers;
 use super::status::status;
 use super::{Attachments, Directory, Settings, View, check, leftovers};
 use crate::responder::Problem;
@@ -244,7 +245,11 @@ impl Driver {
         let desired = entry.desired.as_ref();
         match what {
             Happened::Ended(action, deed) => {
-                let Deed { outcome, child } = *deed;
+                let Deed { outcome, child, notes } = *deed;
+                for note in notes {
+                    let reason = "DNSConfigForming";
+                    entry.machine.notices.push(Notice { warning: true, reason, note });
+                }
                 entry.machine.ended(now, desired, &action, outcome);
                 self.watch(uid, child);
             }
@@ -305,6 +310,7 @@ impl Driver {
             self.forget(uid);
             return;
         }
+        self.keep_files(uid);
         self.tell(uid, now);
         self.show(uid);
         self.set_wake(uid, now);
@@ -353,6 +359,19 @@ impl Driver {
         });
     }
 
+    /// Keeps the files of a name server that an earlier agent has started.
+    fn keep_files(&self, uid: &str) {
+        let Some(entry) = self.pods.get(uid) else { return };
+        let (Some(pod), Run::Running(_)) = (&entry.pod, entry.machine.run()) else { return };
+        let namespace = &entry.machine.identity().namespace;
+        let keeper = &self.hands.keeper;
+        if !keeper.keeps(namespace, uid)
+            && self.hands.name_servers(pod, &[]) != NameServers::default()
+        {
+            keeper.adopt(uid, pod, self.hands.files(uid).root());
+        }
+    }
+
     /// Shows the pod to those who look into pods.
     fn show(&self, uid: &str) {
         let Some(entry) = self.pods.get(uid) else { return };
@@ -396,6 +415,7 @@ impl Driver {
         if let Some(pod) = &entry.pod {
             self.directory.remove(pod);
         }
+        self.hands.keeper.forget(&entry.machine.identity().namespace, uid);
         let directory = self.hands.files(uid).directory;
         // An empty name would be the directory of all pods.
         if !uid.is_empty() {

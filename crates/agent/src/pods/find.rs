@@ -3,16 +3,27 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::etc;
+use super::process::Files;
 use super::record::{Records, Stage};
 
-/// Where the network of a pod is, from the state directory of the agent that runs it: nothing when it
-/// runs no such pod, no path when the pod shares its node's network.
+/// What there is of a pod to go into.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    /// Where its network is; none when it shares its node's.
+    pub network: Option<PathBuf>,
+    /// Files that are its own, each with the place it sees it at.
+    pub files: Vec<(PathBuf, PathBuf)>,
+}
+
+/// The sandbox of a pod, from the state directory of the agent that runs it: nothing when it runs no
+/// such pod.
 pub fn sandbox_of(
     state_dir: &Path,
     netns_dir: &Path,
     namespace: &str,
     name: &str,
-) -> io::Result<Option<Option<PathBuf>>> {
+) -> io::Result<Option<Sandbox>> {
     if !state_dir.join("sandboxes").is_dir() {
         return Ok(None);
     }
@@ -21,5 +32,12 @@ pub fn sandbox_of(
         (pod.namespace.as_str(), pod.name.as_str()) == (namespace, name)
             && record.stage == Stage::Ready
     });
-    Ok(found.map(|record| record.netns.map(|netns| netns_dir.join(netns))))
+    Ok(found.map(|record| {
+        let files = Files::of(state_dir, &record.identity.uid);
+        let covers = etc::covers(&files.etc(), record.netns.is_none());
+        Sandbox {
+            network: record.netns.map(|netns| netns_dir.join(netns)),
+            files: covers.into_iter().map(|(file, place)| (file, place.to_owned())).collect(),
+        }
+    }))
 }

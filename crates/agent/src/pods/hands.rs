@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -16,14 +16,19 @@ use tokio::sync::Semaphore;
 
 use super::Settings;
 use super::desired::Desired;
-use super::machine::{Action, Found, Outcome};
+use super::etc::{self, Covers};
+use super::keeper::Keeper;
+use super::machine::{Action, Found, InitFailure, Outcome};
 use super::process::{self, Files, Hostname};
 use super::record::{Names, Process, Record};
 use super::releases::Releases;
-use crate::responder::{Container, ResponderConfig};
+use super::server::{self, NameServer, NameServers};
+use crate::responder::{self, Container, ResponderConfig};
 
 /// So many actions that block a thread are carried out at once.
 const AT_ONCE: usize = 32;
+/// So much of what an init container says is told.
+const WORDS: usize = 900;
 
 /// See the [module](self). Cheap to clone.
 #[derive(Clone)]
@@ -31,29 +36,36 @@ pub struct Hands {
     pub client: kube::Client,
     pub settings: Arc<Settings>,
     pub releases: Releases,
+    pub keeper: Keeper,
     room: Arc<Semaphore>,
 }
+
+/// A process, and what could not be done as its pod asks.
+type Spawned = (Process, Child, Vec<String>);
 
 /// How an action ended, and the process it started.
 pub struct Deed {
     pub outcome: Outcome,
     pub child: Option<Child>,
+    /// What could not be done as the pod asks.
+    pub notes: Vec<String>,
 }
 
 impl From<Outcome> for Deed {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, child: None }
+        Self { outcome, child: None, notes: Vec::new() }
     }
 }
 
 impl Hands {
     pub fn new(client: kube::Client, settings: Arc<Settings>, releases: Releases) -> Self {
-        Self { client, settings, releases, room: Arc::new(Semaphore::new(AT_ONCE)) }
+        let keeper = Keeper::new(client.clone());
+        Self { client, settings, releases, keeper, room: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// The files of a pod.
     pub fn files(&self, uid: &str) -> Files {
-        Files { directory: self.settings.state_dir.join("pods").join(uid) }
+        Files::of(&self.settings.state_dir, uid)
     }
 
     /// Where the network of a sandbox is.
@@ -98,14 +110,36 @@ impl Hands {
             (Action::DeletePod, _) => self.delete_pod(pod.as_deref()).await.into(),
             (Action::Detach, Some(record)) => self.detach(&record).await.into(),
             (action, Some(record)) => {
+                if let (Action::Start, Some(pod)) = (&action, &pod)
+                    && let Err(why) = self.prepare(&record, pod).await
+                {
+                    return Outcome::Failed(why).into();
+                }
                 let own = self.clone();
                 let deed = tokio::task::spawn_blocking(move || {
-                    own.blocking(&action, &record, desired.as_ref())
+                    own.blocking(&action, &record, desired.as_ref(), pod.as_deref())
                 });
                 deed.await.unwrap_or_else(|error| Outcome::Failed(error.to_string()).into())
             }
             (_, None) => Outcome::Failed("there is no sandbox".to_owned()).into(),
         }
+    }
+
+    /// What of a pod is to be run.
+    pub fn name_servers(&self, pod: &Pod, addresses: &[IpAddr]) -> NameServers {
+        if self.settings.name_server.is_empty() {
+            return NameServers::default();
+        }
+        NameServers::of(pod, addresses)
+    }
+
+    /// Files that a name server in the pod reads.
+    async fn prepare(&self, record: &Record, pod: &Arc<Pod>) -> Result<(), String> {
+        if self.name_servers(pod, &record.addresses) == NameServers::default() {
+            return Ok(());
+        }
+        let uid = &record.identity.uid;
+        self.keeper.prepare(uid, Arc::clone(pod), self.files(uid).root()).await
     }
 
     async fn detach(&self, record: &Record) -> Outcome {
@@ -140,7 +174,13 @@ impl Hands {
         }
     }
 
-    fn blocking(&self, action: &Action, record: &Record, desired: Option<&Desired>) -> Deed {
+    fn blocking(
+        &self,
+        action: &Action,
+        record: &Record,
+        desired: Option<&Desired>,
+        pod: Option<&Pod>,
+    ) -> Deed {
         let done = |outcome: io::Result<()>| match outcome {
             Ok(()) => Outcome::Done,
             Err(error) => {
@@ -163,7 +203,7 @@ impl Hands {
             },
             Action::Attach => self.attach(record).into(),
             Action::RemoveNamespace => done(self.remove_namespace(record)).into(),
-            Action::Start => self.start(record, desired),
+            Action::Start => self.start(record, desired, pod),
             Action::Signal { kill } => {
                 let process = record.process;
                 done(process.map_or(Ok(()), |process| process::signal(&process, *kill))).into()
@@ -193,16 +233,20 @@ impl Hands {
         }
     }
 
-    fn start(&self, record: &Record, desired: Option<&Desired>) -> Deed {
-        let Some(desired) = desired else {
+    fn start(&self, record: &Record, desired: Option<&Desired>, pod: Option<&Pod>) -> Deed {
+        let (Some(desired), Some(pod)) = (desired, pod) else {
             return Outcome::Failed("the pod is gone".to_owned()).into();
         };
         let network = self.network(record);
         if network.is_some() && !self.has_namespace(record) {
             return Outcome::NamespaceLost.into();
         }
-        match self.spawn(record, desired, network.as_deref()) {
-            Ok((process, child)) => Deed { outcome: Outcome::Started(process), child: Some(child) },
+        let spawned = self.spawn(record, desired, pod, network.as_deref());
+        match spawned {
+            Ok(Err(failure)) => Outcome::InitFailed(failure).into(),
+            Ok(Ok((process, child, notes))) => {
+                Deed { outcome: Outcome::Started(process), child: Some(child), notes }
+            }
             Err(error) => Outcome::Failed(error.to_string()).into(),
         }
     }
@@ -211,10 +255,26 @@ impl Hands {
         &self,
         record: &Record,
         desired: &Desired,
+        pod: &Pod,
         network: Option<&Path>,
-    ) -> io::Result<(Process, Child)> {
+    ) -> io::Result<Result<Spawned, InitFailure>> {
         let files = self.files(&record.identity.uid);
+        let names = self.settings.names.as_ref();
+        let (covers, notes) =
+            etc::write(&files.etc(), pod, &desired.hostname, &record.addresses, names)?;
+        let servers = self.name_servers(pod, &record.addresses);
+        let root = files.root();
+        for test in &servers.tests {
+            let arguments = server::rooted(&test.arguments, &root);
+            if let Some(failure) = self.test(test, &arguments, network, &covers, &files)? {
+                return Ok(Err(failure));
+            }
+        }
         let restarts = record.restarts;
+        let name_server = servers.server.map(|server| responder::NameServer {
+            arguments: server::rooted(&server.arguments, &root),
+            container: server.container,
+        });
         let mut containers = Vec::new();
         for container in &desired.containers {
             let log = files.log(&container.name, restarts);
@@ -225,7 +285,8 @@ impl Hands {
                 let _ = std::fs::remove_file(crate::responder::moved_log(&old));
                 let _ = std::fs::remove_file(old);
             }
-            let ports = container.ports.clone();
+            let is_server = name_server.as_ref().is_some_and(|s| s.container == container.name);
+            let ports = if is_server { Vec::new() } else { container.ports.clone() };
             containers.push(Container { name: container.name.clone(), ports, log: Some(log) });
         }
         let config = ResponderConfig {
@@ -236,6 +297,7 @@ impl Hands {
             containers,
             report: Some(files.report()),
             authority: self.settings.authority.clone(),
+            name_server,
         };
         std::fs::write(files.settings(), serde_json::to_vec(&config)?)?;
         let _ = std::fs::remove_file(files.report());
@@ -250,7 +312,46 @@ impl Hands {
             Some(_) => Hostname::New(desired.hostname.clone()),
             None => Hostname::Node,
         };
-        process::start(network, &hostname, command, &files.output())
+        let (process, child) =
+            process::start(network, &hostname, &covers, command, &files.output())?;
+        Ok(Ok((process, child, notes)))
+    }
+
+    /// Tries the options of a name server; how that failed, if it did.
+    fn test(
+        &self,
+        test: &NameServer,
+        arguments: &[String],
+        network: Option<&Path>,
+        covers: &Covers,
+        files: &Files,
+    ) -> io::Result<Option<InitFailure>> {
+        let (program, first) = self
+            .settings
+            .name_server
+            .split_first()
+            .ok_or_else(|| io::Error::other("no command for name servers was given"))?;
+        let mut command = Command::new(program);
+        command.args(first).args(arguments).current_dir("/").stdin(Stdio::null());
+        let output = process::inside(network, &Hostname::Node, covers, || command.output())?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let log = files.log(&test.container, 0);
+        log.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        let _ = responder::write_log(&log, &said);
+        if output.status.success() {
+            return Ok(None);
+        }
+        let mut words: String = said.trim().chars().take(WORDS).collect();
+        if words.is_empty() {
+            words = output.status.to_string();
+        }
+        Ok(Some(InitFailure {
+            container: test.container.clone(),
+            code: process::code(output.status),
+            words,
+            at: jiff::Timestamp::now(),
+        }))
     }
 }
 

@@ -67,10 +67,22 @@ pub enum Outcome {
     Attached(Vec<IpAddr>),
     /// To [`Action::Start`].
     Started(Process),
+    /// To [`Action::Start`]: an init container has failed.
+    InitFailed(InitFailure),
     /// To [`Action::Start`]: there is no namespace to start it in.
     NamespaceLost,
     /// To [`Action::Detach`]: not done in time, or not at all; it must be tried again.
     NotDetached,
+}
+
+/// How an init container failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitFailure {
+    pub container: String,
+    pub code: i32,
+    /// Its last words.
+    pub words: String,
+    pub at: Timestamp,
 }
 
 /// Something people want to know.
@@ -117,6 +129,8 @@ pub struct Machine {
     /// Crashes in a row.
     crashes: u32,
     ending_since: Option<Timestamp>,
+    /// What keeps the process from being started, and how often it has.
+    init_failure: Option<(InitFailure, u32)>,
     /// How the process ended for good.
     finished: Option<Exit>,
     deleted: bool,
@@ -145,6 +159,7 @@ impl Machine {
             failures: 0,
             crashes: 0,
             ending_since: None,
+            init_failure: None,
             finished: None,
             deleted: false,
             told_exec: false,
@@ -195,6 +210,11 @@ impl Machine {
     /// Whether the process is kept from starting because it keeps ending.
     pub fn backing_off(&self, now: Timestamp) -> bool {
         matches!(self.run, Run::Stopped { from } if from > now) && self.crashes > 0
+    }
+
+    /// The init container that failed last, and how often in a row.
+    pub fn init_failure(&self) -> Option<&(InitFailure, u32)> {
+        self.init_failure.as_ref()
     }
 
     /// How the process ended for good.
@@ -344,6 +364,7 @@ impl Machine {
                 }
             }
             (Action::Start, Outcome::Started(process)) => self.started(process, desired),
+            (Action::Start, Outcome::InitFailed(failure)) => self.init_failed(now, failure),
             (Action::Start, Outcome::NamespaceLost) => {
                 self.spoilt = true;
                 self.tell_changed();
@@ -374,7 +395,31 @@ impl Machine {
         }
     }
 
+    /// An init container has failed: it is tried again, after pauses that grow.
+    fn init_failed(&mut self, now: Timestamp, failure: InitFailure) {
+        self.crashes += 1;
+        self.run = Run::Stopped { from: later(now, pause(self.crashes)) };
+        let PodIdentity { namespace, name, uid } = &self.identity;
+        let InitFailure { container, words, .. } = &failure;
+        for (reason, note) in [
+            ("Failed", format!("Error: init container {container} ended: {words}")),
+            (
+                "BackOff",
+                format!(
+                    "Back-off restarting failed container {container} in pod {name}_{namespace}({uid})"
+                ),
+            ),
+        ] {
+            self.notices.push(Notice { warning: true, reason, note });
+        }
+        let before = self.init_failure.take().map_or(0, |(_, count)| count);
+        self.init_failure = Some((failure, before + 1));
+    }
+
     fn started(&mut self, process: Process, desired: Option<&Desired>) {
+        if self.init_failure.take().is_some() {
+            self.crashes = 0;
+        }
         self.run = Run::Running(Box::new(Running::new(process, desired)));
         if let Some(record) = &mut self.record {
             record.process = Some(process);

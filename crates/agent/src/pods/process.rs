@@ -15,11 +15,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
 use landbridge_linux::Namespace;
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::etc::Covers;
 use super::record::Process;
 use crate::responder::Report;
 
@@ -34,14 +36,20 @@ pub enum Hostname {
     Of(u32),
 }
 
-/// Does work on a thread in the namespaces of a pod; what it starts stays there.
+/// Does work on a thread in the namespaces of a pod, where files of its own cover the node's; what it
+/// starts stays there.
 pub fn inside<T: Send>(
     network: Option<&Path>,
     hostname: &Hostname,
+    covers: &Covers,
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     let work = || {
         enter_hostname(hostname)?;
+        if let Err(error) = enter_files(covers) {
+            // Where mounting is forbidden everything else works all the same.
+            tracing::warn!(%error, "the pod sees its node's files below /etc");
+        }
         work()
     };
     match network {
@@ -74,17 +82,36 @@ fn enter_hostname(hostname: &Hostname) -> io::Result<()> {
     }
 }
 
+/// Mounts of its own, with the pod's files in the place of the node's. What the node unmounts later goes
+/// here, too: otherwise networks of pods that are gone would be kept alive.
+fn enter_files(covers: &Covers) -> io::Result<()> {
+    if covers.is_empty() {
+        return Ok(());
+    }
+    #[expect(deprecated, reason = "only CLONE_FILES is unsafe")]
+    rustix::thread::unshare(UnshareFlags::NEWNS)?;
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    for (file, place) in covers {
+        // A node that lacks the file has no place for it.
+        if place.exists() {
+            mount_bind(file, *place)?;
+        }
+    }
+    Ok(())
+}
+
 /// Starts a process that does not depend on this one: its own group, nothing on its standard input,
 /// what it writes besides its log in a file.
 pub fn start(
     network: Option<&Path>,
     hostname: &Hostname,
+    covers: &Covers,
     mut command: Command,
     output: &Path,
 ) -> io::Result<(Process, Child)> {
     let output = File::create(output)?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-    let mut child = inside(network, hostname, || command.spawn())?;
+    let mut child = inside(network, hostname, covers, || command.spawn())?;
     let pid = child.id();
     let Some(born) = born(pid) else {
         let status = child.wait()?;
@@ -199,6 +226,11 @@ pub struct Files {
 }
 
 impl Files {
+    /// Those of a pod, below an agent's state directory.
+    pub fn of(state_dir: &Path, uid: &str) -> Self {
+        Self { directory: state_dir.join("pods").join(uid) }
+    }
+
     /// What the responder is told.
     pub fn settings(&self) -> PathBuf {
         self.directory.join(SETTINGS)
@@ -212,6 +244,16 @@ impl Files {
     /// What it writes besides.
     pub fn output(&self) -> PathBuf {
         self.directory.join("output")
+    }
+
+    /// What it has of its own below `/etc`.
+    pub fn etc(&self) -> PathBuf {
+        self.directory.join("etc")
+    }
+
+    /// Its volumes, each where a container sees it.
+    pub fn root(&self) -> PathBuf {
+        self.directory.join("root")
     }
 
     /// The log of a container since its process was started for the n-th time.

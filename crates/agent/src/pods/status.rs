@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Map, Value, json};
 
 use super::desired::{Container, Desired};
-use super::machine::Machine;
+use super::machine::{InitFailure, Machine};
 use super::record::{Exit, Record, Stage};
 use super::run::{Probes, Run, Running};
 
@@ -75,7 +75,17 @@ pub fn status(
     };
     let conditions = [
         Condition("PodReadyToStartContainers", sandbox.is_some(), "", String::new()),
-        Condition("Initialized", true, if done { waiting.0 } else { "" }, String::new()),
+        match machine.init_failure() {
+            Some((failure, _)) => Condition(
+                "Initialized",
+                false,
+                "ContainersNotInitialized",
+                format!("containers with incomplete status: [{}]", failure.container),
+            ),
+            None => {
+                Condition("Initialized", true, if done { waiting.0 } else { "" }, String::new())
+            }
+        },
         ready,
         Condition("ContainersReady", all_ready, waiting.0, waiting.1),
         Condition("PodScheduled", true, "", String::new()),
@@ -83,7 +93,7 @@ pub fn status(
     let conditions = conditions.into_iter().map(|condition| condition.print(now, pod)).collect();
     status.insert("conditions".into(), Value::Array(conditions));
     status.insert("containerStatuses".into(), Value::Array(containers));
-    let init = init_statuses(started, pod, record);
+    let init = init_statuses(started, pod, record, machine.init_failure());
     if !init.is_empty() {
         status.insert("initContainerStatuses".into(), Value::Array(init));
     }
@@ -168,6 +178,9 @@ fn container_status(
         }
         _ if machine.finished().is_some() || !ready_stage && last.is_some() => {
             terminated(machine.finished().or(last), id.as_deref())
+        }
+        Run::Stopped { .. } if machine.init_failure().is_some() => {
+            waiting("PodInitializing", String::new())
         }
         Run::Stopped { .. } if machine.backing_off(now) => waiting(
             "CrashLoopBackOff",
@@ -254,13 +267,31 @@ fn known_restarts(pod: &Pod, name: &str) -> u32 {
     known.and_then(|known| u32::try_from(known.restart_count).ok()).unwrap_or(0)
 }
 
-/// Images are not run, so there is nothing an init container could do: it is done.
-fn init_statuses(started: Timestamp, pod: &Pod, record: Option<&Record>) -> Vec<Value> {
+/// Images are not run, so there is nothing an init container could do: it is done. One that tries a name
+/// server's options may have failed; those behind it wait.
+fn init_statuses(
+    started: Timestamp,
+    pod: &Pod,
+    record: Option<&Record>,
+    failure: Option<&(InitFailure, u32)>,
+) -> Vec<Value> {
+    let all = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    let failed_at =
+        failure.and_then(|(failure, _)| all.into_iter().position(|c| c.name == failure.container));
     let containers = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
     let status = |(index, container): (usize, &k8s_openapi::api::core::v1::Container)| {
         let image = container.image.clone().unwrap_or_default();
         let id = record.map_or_else(String::new, |record| container_id(record, 0x8000 + index));
-        let state = if container.restart_policy.as_deref() == Some("Always") {
+        let failed = failure.filter(|_| failed_at == Some(index));
+        let state = if let Some((InitFailure { container, .. }, _)) = failed {
+            let pod = pod.metadata.name.as_deref().unwrap_or_default();
+            waiting(
+                "CrashLoopBackOff",
+                format!("back-off restarting failed container={container} pod={pod}"),
+            )
+        } else if failed_at.is_some_and(|at| at < index) {
+            waiting("PodInitializing", String::new())
+        } else if container.restart_policy.as_deref() == Some("Always") {
             json!({"running": {"startedAt": time(started)}})
         } else {
             json!({"terminated": {
@@ -274,13 +305,22 @@ fn init_statuses(started: Timestamp, pod: &Pod, record: Option<&Record>) -> Vec<
             "name": container.name,
             "image": image,
             "imageID": format!("landbridge://not-run/{image}"),
-            "restartCount": 0,
-            "ready": true,
+            "restartCount": failed.map_or(0, |(_, count)| count - 1),
+            "ready": state.get("waiting").is_none(),
             "started": state.get("running").is_some(),
             "state": state,
         });
         if !id.is_empty() {
             status["containerID"] = format!("landbridge://{id}").into();
+        }
+        if let Some((failure, _)) = failed {
+            status["lastState"] = json!({"terminated": {
+                "exitCode": failure.code,
+                "reason": "Error",
+                "message": failure.words,
+                "startedAt": time(failure.at),
+                "finishedAt": time(failure.at),
+            }});
         }
         status
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use landbridge_agent::pods::desired::{Desired, Probe, RestartPolicy};
-use landbridge_agent::pods::machine::{Action, Machine, Outcome};
+use landbridge_agent::pods::machine::{Action, InitFailure, Machine, Outcome};
 use landbridge_agent::pods::probe::{Check, Timing};
 use landbridge_agent::pods::record::{Names, Process};
 use landbridge_agent::pods::run::{Kind, Run};
@@ -111,6 +111,56 @@ fn what_plugins_say_is_told_and_tried_again_later_each_time() {
     deleted.deletion = Some(landbridge_agent::pods::desired::Deletion { deadline: now });
     let earlier = at(now.as_second() - 20);
     assert_eq!(script(&mut machine, earlier, Some(&deleted), |_| None), ["DeletePod"]);
+}
+
+#[test]
+fn an_init_container_that_fails_is_told_with_its_words_and_tried_again() {
+    let pod: k8s_openapi::api::core::v1::Pod = serde_json::from_value(json!({
+        "metadata": {"namespace": "n", "name": "p", "uid": "u"},
+        "spec": {
+            "initContainers": [{"name": "first"}, {"name": "init"}, {"name": "later"}],
+            "containers": [{"name": "dnsmasq-dns"}],
+        },
+    }))
+    .unwrap();
+    let desired = Desired::of(&pod);
+    let mut machine = Machine::new(desired.identity.clone());
+    let refuse = |action: &Action| {
+        let failure = InitFailure {
+            container: "init".into(),
+            code: 1,
+            words: "bad option at line 1 of config.cfg".into(),
+            at: at(0),
+        };
+        (*action == Action::Start).then_some(Outcome::InitFailed(failure))
+    };
+    script(&mut machine, at(0), Some(&desired), refuse);
+    let notices = std::mem::take(&mut machine.notices);
+    assert!(notices[0].note.contains("init ended: bad option at line 1"), "{notices:?}");
+    assert_eq!(notices[1].note, "Back-off restarting failed container init in pod p_n(u)");
+    let next = machine.wake_at(at(0), Some(&desired)).unwrap();
+    assert_eq!(next, at(10));
+    script(&mut machine, next, Some(&desired), refuse);
+    let shown = status(next, &pod, &desired, &machine, &[]);
+    assert_eq!(shown["phase"], "Pending");
+    let init = &shown["initContainerStatuses"];
+    assert_eq!(init[0]["state"]["terminated"]["exitCode"], 0);
+    assert_eq!(init[1]["state"]["waiting"]["reason"], "CrashLoopBackOff");
+    assert_eq!(init[1]["restartCount"], 1);
+    let last = &init[1]["lastState"]["terminated"];
+    assert_eq!(last["message"], "bad option at line 1 of config.cfg");
+    assert_eq!(init[2]["state"]["waiting"]["reason"], "PodInitializing");
+    assert_eq!(shown["containerStatuses"][0]["state"]["waiting"]["reason"], "PodInitializing");
+    let conditions = shown["conditions"].as_array().unwrap();
+    let of = |kind: &str| conditions.iter().find(|c| c["type"] == kind).unwrap();
+    assert_eq!(of("Initialized")["status"], "False");
+    assert_eq!(of("Initialized")["message"], "containers with incomplete status: [init]");
+    // Once it passes, nothing of it is left.
+    let next = machine.wake_at(next, Some(&desired)).unwrap();
+    script(&mut machine, next, Some(&desired), |_| None);
+    let shown = status(next, &pod, &desired, &machine, &[]);
+    assert_eq!(shown["initContainerStatuses"][1]["state"]["terminated"]["exitCode"], 0);
+    assert!(shown["initContainerStatuses"][1].get("lastState").is_none());
 }
 
 #[test]

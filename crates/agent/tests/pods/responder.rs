@@ -39,6 +39,7 @@ impl Running {
             containers: vec![container],
             report: Some(dir.path().join("report.json")),
             authority: None,
+            name_server: None,
         };
         let path = dir.path().join("responder.json");
         std::fs::write(&path, serde_json::to_vec(&config).unwrap()).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use landbridge_agent::pods::desired::{Container, Deletion, Desired, PodIdentity};
-use landbridge_agent::pods::machine::{Action, Found, Machine, Outcome};
+use landbridge_agent::pods::machine::{Action, Found, InitFailure, Machine, Outcome};
 use landbridge_agent::pods::record::{Names, Process, Record, Stage};
 use landbridge_agent::pods::run::Run;
 
@@ -84,8 +84,14 @@ impl World {
                 self.carry_out(&action);
                 Outcome::NotDetached
             }
-            // A start that fails leaves no process, and a signal cannot fail.
-            Luck::FailsLate if matches!(action, Action::Start | Action::Signal { .. }) => failed(),
+            Luck::FailsLate if action == Action::Start => Outcome::InitFailed(InitFailure {
+                container: "init".into(),
+                code: 1,
+                words: "bad luck".into(),
+                at: self.now,
+            }),
+            // A signal cannot fail after it was sent.
+            Luck::FailsLate if matches!(action, Action::Signal { .. }) => failed(),
             Luck::FailsLate => {
                 self.carry_out(&action);
                 failed()

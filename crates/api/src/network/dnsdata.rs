@@ -1,10 +1,12 @@
 //! DNSData: names for a DNSMasq to answer.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use kube::CustomResource;
 use landbridge_machinery::field::FieldPath;
 use landbridge_machinery::hooks::{Hooks, Operation, Request};
+use landbridge_machinery::object;
 use landbridge_machinery::status::ApiResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +92,9 @@ impl Hooks for DNSDataHooks {
         for (i, host) in spec.hosts.iter().enumerate() {
             check(host, &FieldPath::new("spec").child("hosts").index(i), &mut findings);
         }
+        let owners = object::owner_references(object);
+        let is_generated = owners.iter().any(|owner| owner["controller"] == true);
+        repeated(&spec.hosts, is_generated, &mut findings);
         findings.answer(request)
     }
 }
@@ -114,8 +119,32 @@ fn check(host: &DNSHost, path: &FieldPath, findings: &mut Findings) {
     }
 }
 
+/// Names that are given twice: with the same address, or with several of one family. Whoever generates
+/// names means the latter: one name for the pods of a service.
+fn repeated(hosts: &[DNSHost], is_generated: bool, findings: &mut Findings) {
+    let mut seen: HashMap<String, Vec<(IpAddr, usize)>> = HashMap::new();
+    for (i, host) in hosts.iter().enumerate() {
+        let Ok(ip) = host.ip.parse::<IpAddr>() else { continue };
+        for (j, name) in host.hostnames.iter().enumerate() {
+            let path = FieldPath::new("spec").child("hosts").index(i).child("hostnames").index(j);
+            let folded = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+            let known = seen.entry(folded).or_default();
+            let of_family = known.iter().find(|(other, _)| other.is_ipv4() == ip.is_ipv4());
+            if let Some((_, first)) = known.iter().find(|(other, _)| *other == ip) {
+                findings.warn(&path, format!("{name} has {ip} already by spec.hosts[{first}]"));
+            } else if let Some((other, first)) = of_family.filter(|_| !is_generated) {
+                let text = format!(
+                    "{name} is {ip} here and {other} in spec.hosts[{first}]: both are answered"
+                );
+                findings.warn(&path, text);
+            }
+            known.push((ip, i));
+        }
+    }
+}
+
 /// Labels of letters, digits, hyphens and (as services use them) underscores; a final dot is fine.
-fn is_hostname(name: &str) -> bool {
+pub fn is_hostname(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let label = |label: &str| {
         !label.is_empty()

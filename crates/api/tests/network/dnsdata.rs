@@ -40,3 +40,20 @@ fn nothing_may_begin_another_line() {
     assert_eq!(World::default().update(&bad, &labelled), Ok(vec![]), "spec unchanged");
     assert_eq!(World::default().delete(&bad), Ok(vec![]));
 }
+
+#[test]
+fn names_that_are_given_twice_are_told() {
+    let hosts = json!({"hosts": [
+        {"ip": "10.0.0.1", "hostnames": ["a.example", "b.example"]},
+        {"ip": "10.0.0.2", "hostnames": ["A.example."]},
+        {"ip": "10.0.0.1", "hostnames": ["b.example"]},
+        {"ip": "fd00::1", "hostnames": ["a.example"]},
+    ]});
+    let twice = "spec.hosts[2].hostnames[0]: b.example has 10.0.0.1 already by spec.hosts[0]";
+    let several = "spec.hosts[1].hostnames[0]: A.example. is 10.0.0.2 here and 10.0.0.1 in spec.hosts[0]: both are answered";
+    let mut data = object("DNSData", "hosts", hosts);
+    assert_eq!(World::default().create(&data).unwrap(), [several, twice]);
+    // OVN has one name for all pods of a database.
+    data["metadata"]["ownerReferences"] = json!([{"kind": "OVNDBCluster", "controller": true}]);
+    assert_eq!(World::default().create(&data).unwrap(), [twice]);
+}

@@ -282,11 +282,6 @@ impl Draft<'_, '_> {
             json!(apis)
         };
         self.plan.status.insert("apiEndpoints".to_owned(), endpoints);
-        let addresses: Vec<&String> =
-            exposed.iter().flatten().flat_map(|one| &one.addresses).collect();
-        if self.context.kind == Kind::DNSMasq {
-            self.plan.status.insert("dnsAddresses".to_owned(), json!(addresses));
-        }
         ovn::status(self.context, self.generation, parts, exposed, &mut self.plan);
     }
 

@@ -1,13 +1,14 @@
 //! The controller with a watch that is late, answers in any order, and a life that may end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use landbridge_controllers::endpoints::MANAGER;
-use landbridge_controllers::endpoints::engine::{Answer, Engine, Task};
-use landbridge_controllers::endpoints::kinds::Kind;
-use landbridge_controllers::endpoints::world::{News, Seen};
-use landbridge_controllers::endpoints::writes::Verb;
+use landbridge_controllers::making::Domain;
+use landbridge_controllers::making::engine::{Answer, Engine, Task};
+use landbridge_controllers::making::kinds::Kind;
+use landbridge_controllers::making::world::{News, Seen};
+use landbridge_controllers::making::writes::{Action, Verb};
 use landbridge_controllers::mirror::Told;
 use serde_json::Value;
 
@@ -19,13 +20,15 @@ pub struct Operator {
     /// How much of each log it has been told.
     told: BTreeMap<Kind, usize>,
     tasks: Vec<Task>,
+    manager: &'static str,
 }
 
 impl Operator {
     /// Starts, and lists everything.
-    pub fn start(server: &Server) -> Self {
-        let mut operator =
-            Self { engine: Engine::default(), told: BTreeMap::new(), tasks: Vec::new() };
+    pub fn start(server: &Server, domain: impl Domain + 'static) -> Self {
+        let manager = domain.manager();
+        let engine = Engine::new(Arc::new(domain));
+        let mut operator = Self { engine, told: BTreeMap::new(), tasks: Vec::new(), manager };
         for kind in Kind::ALL {
             operator.list(server, *kind);
         }
@@ -76,7 +79,7 @@ impl Operator {
     }
 
     /// What it wants to write, for messages.
-    pub fn left(&self) -> Vec<&landbridge_controllers::endpoints::writes::Action> {
+    pub fn left(&self) -> Vec<&Action> {
         self.tasks.iter().map(|task| &task.action).collect()
     }
 
@@ -85,7 +88,7 @@ impl Operator {
         let is_it = |task: &Task| task.action.kind == kind;
         let task = self.tasks.remove(self.tasks.iter().position(is_it).unwrap());
         let Verb::Create(object) = &task.action.verb else { panic!("{task:?}") };
-        server.create(kind, object.clone(), MANAGER).unwrap();
+        server.create(kind, object.clone(), self.manager).unwrap();
         self.engine.ended(&task, Answer::Failed("no answer".to_owned()), now);
     }
 
@@ -106,16 +109,22 @@ impl Operator {
         }
         let spot = (task.action.kind, task.action.key.clone());
         let done = match &task.action.verb {
-            Verb::Create(object) => server.create(spot.0, object.clone(), MANAGER).map(Answer::Now),
-            Verb::Update(object) => server.update(spot.0, object, MANAGER).map(Answer::Now),
-            Verb::Patch(patch) => server.patch(&spot, patch, false, MANAGER).map(Answer::Now),
-            Verb::Status(patch) => server.patch(&spot, patch, true, MANAGER).map(Answer::Now),
+            Verb::Create(object) => {
+                server.create(spot.0, object.clone(), self.manager).map(Answer::Now)
+            }
+            Verb::Update(object) => server.update(spot.0, object, self.manager).map(Answer::Now),
+            Verb::Patch(patch) => server.patch(&spot, patch, false, self.manager).map(Answer::Now),
+            Verb::Status(patch) => server.patch(&spot, patch, true, self.manager).map(Answer::Now),
             Verb::Delete { uid } => {
                 let done = server.delete(&spot, Some(uid));
                 if done.is_ok() {
                     server.deletions.push(spot.clone());
                 }
                 done.map(|()| Answer::Gone)
+            }
+            Verb::Tell { notice, .. } => {
+                server.notices.push((spot.clone(), notice.note.clone()));
+                Ok(Answer::Told)
             }
             Verb::Read => Ok(Answer::Lost(server.objects.get(&spot).cloned())),
         };

@@ -59,7 +59,7 @@ fn made(scene: &Scene) -> String {
             }
             _ => {}
         }
-        if kind.role() == Role::Service {
+        if kind.is_planned() {
             for field in ["apiEndpoints", "networkAttachments", "dbAddress"] {
                 show(field, &object["status"][field]);
             }
@@ -117,7 +117,7 @@ fn the_seeds_glance_and_message_buses() {
         }
     }
     scene.settle(true);
-    snapshot("seed.txt", &made(&scene));
+    snapshot("endpoints/snapshots/seed.txt", &made(&scene));
     let service = scene.get(Kind::Service, "glance-internal");
     assert_eq!(
         service["metadata"]["annotations"],
@@ -152,7 +152,7 @@ fn our_own_example() {
     let mut scene = Scene::new();
     networks(&mut scene);
     scene.apply(read(&file("examples/plan/controlplane.yaml")).remove(0)).settle(true);
-    snapshot("example.txt", &made(&scene));
+    snapshot("endpoints/snapshots/example.txt", &made(&scene));
     // `landbridge check` expects the Services that are made, on the same ports.
     let plane = scene.get(Kind::OpenStackControlPlane, "openstack");
     let expected = landbridge_api::foreign::openstack::read(
@@ -228,7 +228,7 @@ fn upstreams_samples_become_ready() {
         ),
     ];
     for (name, scheme, shared) in cases {
-        let Some(manifests) = sample(name) else { continue };
+        let Some(manifests) = sample(&format!("openstack-operator/{name}")) else { continue };
         let mut scene = Scene::new();
         networks(&mut scene);
         for manifest in manifests {

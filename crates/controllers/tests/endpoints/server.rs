@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landbridge_controllers::endpoints::MANAGER;
-use landbridge_controllers::endpoints::kinds::Kind;
-use landbridge_controllers::endpoints::world::{Spot, owners};
+use landbridge_controllers::making::kinds::Kind;
+use landbridge_controllers::making::world::{Spot, owners};
 use landbridge_controllers::mirror::{Key, Told};
 use landbridge_machinery::object;
 use landbridge_machinery::patch::merge_patch;
@@ -27,6 +26,8 @@ pub struct Server {
     pub logs: BTreeMap<Kind, Vec<Told<Value>>>,
     /// Everything the controller has deleted, in order.
     pub deletions: Vec<Spot>,
+    /// What people were told.
+    pub notices: Vec<(Spot, String)>,
     pub writes: usize,
 }
 
@@ -267,13 +268,15 @@ fn fill(kind: Kind, object: &mut Value) {
             object["spec"]["host"] = host.into();
         }
         Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
-            object["spec"]["template"]["spec"]["dnsPolicy"] = "ClusterFirst".into();
-            if let Some(containers) =
-                object["spec"]["template"]["spec"]["containers"].as_array_mut()
-            {
-                for container in containers {
+            let pod = &mut object["spec"]["template"]["spec"];
+            pod["dnsPolicy"] = "ClusterFirst".into();
+            for list in ["containers", "initContainers"] {
+                for container in pod[list].as_array_mut().into_iter().flatten() {
                     container["imagePullPolicy"] = "IfNotPresent".into();
                 }
+            }
+            if pod["initContainers"].is_null() {
+                pod.as_object_mut().unwrap().remove("initContainers");
             }
         }
         _ => {}
@@ -283,13 +286,25 @@ fn fill(kind: Kind, object: &mut Value) {
     }
 }
 
+/// Those whose writes are told apart.
+const MANAGERS: [&str; 2] =
+    [landbridge_controllers::endpoints::MANAGER, landbridge_controllers::dns::MANAGER];
+
 /// Notes who set which labels and annotations.
 fn remember(before: &Value, after: &mut Value, who: &str) {
+    let entries = MANAGERS.map(|manager| {
+        let fields = set_by(manager, before, after, who);
+        json!({"manager": manager, "fieldsV1": {"f:metadata": fields}})
+    });
+    after["metadata"]["managedFields"] = json!(entries);
+}
+
+fn set_by(manager: &str, before: &Value, after: &Value, who: &str) -> Value {
     let mut fields = json!({});
     for (field, name) in [("labels", "f:labels"), ("annotations", "f:annotations")] {
         let mut own: BTreeSet<String> = BTreeSet::new();
         let entries = before["metadata"]["managedFields"].as_array().into_iter().flatten();
-        for entry in entries.filter(|entry| entry["manager"] == MANAGER) {
+        for entry in entries.filter(|entry| entry["manager"] == manager) {
             let keys = entry["fieldsV1"]["f:metadata"][name].as_object();
             own.extend(keys.into_iter().flatten().map(|(key, _)| key.clone()));
         }
@@ -299,7 +314,7 @@ fn remember(before: &Value, after: &mut Value, who: &str) {
         for (key, value) in &new {
             if old.get(key) != Some(value) {
                 let key = format!("f:{key}");
-                if who == MANAGER {
+                if who == manager {
                     own.insert(key)
                 } else {
                     own.remove(&key)
@@ -309,6 +324,5 @@ fn remember(before: &Value, after: &mut Value, who: &str) {
         fields[name] =
             own.into_iter().map(|key| (key, json!({}))).collect::<serde_json::Map<_, _>>().into();
     }
-    after["metadata"]["managedFields"] =
-        json!([{"manager": MANAGER, "fieldsV1": {"f:metadata": fields}}]);
+    fields
 }

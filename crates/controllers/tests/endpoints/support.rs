@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use jiff::{SignedDuration, Timestamp};
-use landbridge_controllers::endpoints::kinds::Kind;
+use landbridge_controllers::dns::{self, domain::Names};
+use landbridge_controllers::endpoints::domain::Endpoints;
+use landbridge_controllers::making::kinds::Kind;
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
@@ -15,6 +17,8 @@ use crate::server::Server;
 pub struct Scene {
     pub server: Server,
     pub operator: Operator,
+    /// Whoever serves names.
+    names: Operator,
     pub now: Timestamp,
     chance: Chance,
 }
@@ -22,8 +26,9 @@ pub struct Scene {
 impl Scene {
     pub fn new() -> Self {
         let server = Server::default();
-        let operator = Operator::start(&server);
-        Self { server, operator, now: Timestamp::UNIX_EPOCH, chance: Chance::new(1) }
+        let operator = Operator::start(&server, Endpoints::default());
+        let names = Operator::start(&server, Names::new(dns::Settings::default()));
+        Self { server, operator, names, now: Timestamp::UNIX_EPOCH, chance: Chance::new(1) }
     }
 
     /// Puts an object there, as a user would. The schema's defaults and the alias are applied, as
@@ -76,20 +81,25 @@ impl Scene {
         for round in 0.. {
             assert!(round < 500, "it never gets quiet");
             let before = self.server.revision;
-            for kind in Kind::ALL {
-                self.operator.hear(&self.server, *kind, usize::MAX);
-            }
             self.now = self.now.checked_add(step).unwrap();
-            self.operator.decide(self.now, usize::MAX);
-            while self.operator.is_busy() {
-                self.operator.write(&mut self.server, &mut self.chance, self.now, false);
+            for operator in [&mut self.operator, &mut self.names] {
+                for kind in Kind::ALL {
+                    operator.hear(&self.server, *kind, usize::MAX);
+                }
+                operator.decide(self.now, usize::MAX);
+                while operator.is_busy() {
+                    operator.write(&mut self.server, &mut self.chance, self.now, false);
+                }
             }
             if others {
                 self.server.others();
             } else {
                 self.server.collect();
             }
-            if self.server.revision == before && self.operator.engine.is_idle() {
+            if self.server.revision == before
+                && self.operator.engine.is_idle()
+                && self.names.engine.is_idle()
+            {
                 return round;
             }
         }
@@ -165,7 +175,7 @@ pub fn file(path: &str) -> PathBuf {
 /// A sample of upstream's, where this machine has them.
 pub fn sample(name: &str) -> Option<Vec<Value>> {
     let folder = env::var_os("LANDBRIDGE_SHARED").map_or_else(|| file("../shared"), PathBuf::from);
-    let path = folder.join("samples/openstack-operator").join(name);
+    let path = folder.join("samples").join(name);
     if path.is_file() {
         return Some(read(&path));
     }
@@ -181,7 +191,7 @@ pub fn sample(name: &str) -> Option<Vec<Value>> {
 
 /// Compares with a file; `LANDBRIDGE_BLESS=1` writes it.
 pub fn snapshot(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/endpoints/snapshots").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
     if env::var_os("LANDBRIDGE_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use landbridge_controllers::endpoints::domain::Endpoints;
 use landbridge_controllers::endpoints::engine::Task;
 use landbridge_controllers::endpoints::kinds::{Kind, Role};
 use landbridge_controllers::endpoints::plan::Plan;
@@ -44,7 +45,8 @@ impl World {
         let mut chance = Chance::new(seed);
         let server = Server::default();
         let count = 1 + chance.below(2);
-        let operators = (0..count).map(|_| Operator::start(&server)).collect();
+        let operators =
+            (0..count).map(|_| Operator::start(&server, Endpoints::default())).collect();
         Self { server, operators, chance, now: Timestamp::UNIX_EPOCH, foreign: BTreeMap::new() }
     }
 
@@ -210,7 +212,7 @@ impl World {
             5 => self.intrude(),
             6..=8 => self.network(),
             9..=10 => self.meddle(),
-            11 => self.operators[who] = Operator::start(&self.server),
+            11 => self.operators[who] = Operator::start(&self.server, Endpoints::default()),
             12 => {
                 let kind = *self.chance.pick(Kind::ALL);
                 self.operators[who].list(&self.server, kind);
@@ -326,7 +328,7 @@ impl World {
 
     fn check_end(&self) {
         // Whoever starts now has nothing to do.
-        let mut fresh = Operator::start(&self.server);
+        let mut fresh = Operator::start(&self.server, Endpoints::default());
         fresh.decide(self.now, usize::MAX);
         assert!(!fresh.is_busy(), "something is left to do: {:#?}", fresh.left());
         for ((kind, key), found) in &self.server.objects {

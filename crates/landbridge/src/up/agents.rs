@@ -104,7 +104,7 @@ fn host_user(name: &str) -> String {
 
 /// Gives every agent its role, with the client of somebody who may.
 pub async fn grant(client: &Client, shape: &Shape) -> kube::Result<()> {
-    give(client, "landbridge:agents", rights::node(), "Group", NODES).await?;
+    give(client, "landbridge:agents", rights::lab(), "Group", NODES).await?;
     for node in shape.nodes.iter().filter(|node| node.kind == Kind::Host) {
         let user = host_user(&node.name);
         give(client, &user, rights::host(&node.name), "User", &user).await?;

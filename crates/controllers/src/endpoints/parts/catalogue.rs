@@ -137,7 +137,6 @@ pub fn parts<'a>(
             let part = Part::new("ovn-controller", "ovn-controller", DaemonSet, spec);
             vec![controller_attachments(part, spec)]
         }
-        Kind::DNSMasq => vec![dnsmasq(name, spec)],
         _ => Vec::new(),
     };
     (parts, wrong)
@@ -484,35 +483,4 @@ fn controller_attachments<'a>(mut part: Part<'a>, spec: &'a Value) -> Part<'a> {
 /// The bond that a NIC of the mappings stands for.
 pub fn bond<'a>(spec: &'a Value, nic: &str) -> Option<&'a Value> {
     spec["bondConfiguration"].get(nic).filter(|bond| bond.is_object())
-}
-
-fn dnsmasq<'a>(name: &str, spec: &'a Value) -> Part<'a> {
-    let service = format!("dnsmasq-{name}");
-    let mut part = Part::new(service.clone(), "dnsmasq", Deployment, spec)
-        .listens("dnsmasq", "UDP", 5353)
-        .listens("dnsmasq-tcp", "TCP", 5353);
-    let port =
-        |name: &str, protocol| Port { name: name.to_owned(), protocol, number: 53, target: 5353 };
-    let offer = |service: String, ports, wish| Offer {
-        service,
-        endpoint: None,
-        ports,
-        wish,
-        registered: &[],
-        is_routed: false,
-        is_headless: false,
-    };
-    let blocks = spec["externalEndpoints"].as_array().map_or(&[][..], Vec::as_slice);
-    if !blocks.is_empty() && !spec["override"]["service"].is_object() {
-        for block in blocks {
-            let pool = block["ipAddressPool"].as_str().unwrap_or_default();
-            let service = format!("{service}-{pool}");
-            let ports = vec![port(&service, "UDP")];
-            part.offers.push(offer(service, ports, Wish::First(block)));
-        }
-        return part;
-    }
-    let ports = vec![port("dnsmasq", "UDP"), port("dnsmasq-tcp", "TCP")];
-    part.offers.push(offer(service, ports, Wish::of(spec, None)));
-    part
 }

@@ -1,0 +1,245 @@
+//! Hosts files: an address and its names on each line.
+//!
+//! Wrong entries are left out, each with a [`Warning`]; the entries beside them count. As dnsmasq does,
+//! names are kept in lower case, names of other scripts in the form that DNS has for them, an entry that
+//! stands twice counts once, and the first name of an address is what its reverse lookup answers.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+
+use foldhash::fast::FixedState;
+
+use crate::settings::{BadOption, octets};
+use crate::warning::Warning;
+use crate::wire::{BadName, Name, push_text};
+
+/// More of them tell nothing new, and somebody has to read them.
+const WARNINGS: usize = 1000;
+
+/// The good entries of one file, packed: there may be a hundred thousand.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// For each entry: length of the address, address, length of the name, name in wire form.
+    packed: Vec<u8>,
+    count: usize,
+}
+
+/// One name of one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host<'h> {
+    pub address: IpAddr,
+    /// In wire form and lower case.
+    pub name: &'h [u8],
+}
+
+impl Hosts {
+    /// How many pairs of an address and a name there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// In the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = Host<'_>> {
+        self.places().map(|(_, host)| host)
+    }
+
+    /// The same, each with its place.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, Host<'_>)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let (host, length) = self.read(at)?;
+            let place = u32::try_from(at).ok()?;
+            at += length;
+            Some((place, host))
+        })
+    }
+
+    /// The entry at a place.
+    pub(crate) fn at(&self, place: u32) -> Option<Host<'_>> {
+        self.read(usize::try_from(place).ok()?).map(|(host, _)| host)
+    }
+
+    fn read(&self, at: usize) -> Option<(Host<'_>, usize)> {
+        let all = self.packed.get(at..)?;
+        let (address, rest) = match all.split_first()? {
+            (4, rest) => {
+                let (bytes, rest) = rest.split_first_chunk::<4>()?;
+                (IpAddr::from(*bytes), rest)
+            }
+            (_, rest) => {
+                let (bytes, rest) = rest.split_first_chunk::<16>()?;
+                (IpAddr::from(*bytes), rest)
+            }
+        };
+        let (length, rest) = rest.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        Some((Host { address, name }, all.len() - rest.len()))
+    }
+
+    fn push(&mut self, address: IpAddr, name: &[u8]) {
+        // Places are numbers of 31 bits. Nobody has a hosts file of 2 GiB.
+        if self.packed.len() > (1 << 31) - 1024 {
+            return;
+        }
+        let (bytes, length) = octets(address);
+        self.packed.push(if length == 4 { 4 } else { 16 });
+        self.packed.extend_from_slice(&bytes[..length]);
+        self.packed.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+        self.packed.extend_from_slice(name);
+        self.count += 1;
+    }
+}
+
+impl std::fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Reads a hosts file.
+pub fn parse(file: &str, text: &str) -> (Hosts, Vec<Warning>) {
+    let mut reader = Reader {
+        file,
+        hosts: Hosts { packed: Vec::with_capacity(text.len() + text.len() / 4), count: 0 },
+        warnings: Vec::new(),
+        more: 0,
+        seen: HashSet::with_hasher(FixedState::default()),
+        first: HashMap::with_hasher(FixedState::default()),
+        name: Vec::new(),
+    };
+    for (number, line) in (1..).zip(text.lines()) {
+        reader.line(number, line);
+    }
+    if reader.more > 0 {
+        let why = format!("{} more entries are wrong", reader.more);
+        reader.warnings.push(Warning {
+            file: file.to_owned(),
+            line: 0,
+            text: String::new(),
+            why,
+            help: "correct those above first".to_owned(),
+        });
+    }
+    reader.hosts.packed.shrink_to_fit();
+    (reader.hosts, reader.warnings)
+}
+
+struct Reader<'f> {
+    file: &'f str,
+    hosts: Hosts,
+    warnings: Vec<Warning>,
+    more: usize,
+    /// Hashes of the entries so far.
+    seen: HashSet<u64, FixedState>,
+    /// The line that names an address first, by the hash of the address: of two addresses with equal hashes, the
+    /// worst that comes is a warning too much.
+    first: HashMap<u64, u32, FixedState>,
+    name: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, number: u32, line: &str) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_ascii_whitespace();
+        let Some(word) = words.next() else { return };
+        let Ok(address) = word.parse::<IpAddr>() else {
+            let help = "write an IPv4 or IPv6 address at the start of the line";
+            return self.warn(number, word, "is no address, so that the line is left out", help);
+        };
+        let mut names = 0;
+        for word in words {
+            names += 1;
+            self.entry(number, address, word);
+        }
+        if names == 0 {
+            self.warn(number, word, "has no name", "write at least one name after the address");
+        }
+    }
+
+    fn entry(&mut self, number: u32, address: IpAddr, word: &str) {
+        self.name.clear();
+        if let Err(bad) = push_host_name(word, &mut self.name) {
+            return self.warn(number, word, &format!("{bad}, so that it is left out"), NAME_HELP);
+        }
+        let hash = FixedState::default().hash_one((address, self.name.as_slice()));
+        if !self.seen.insert(hash) {
+            let why = format!("is a name of {address} already");
+            return self.warn(number, word, &why, "remove one of the two");
+        }
+        let first = *self.first.entry(FixedState::default().hash_one(address)).or_insert(number);
+        self.hosts.push(address, &self.name);
+        if first != number {
+            let why = format!(
+                "is a second entry of {address}: line {first} is the first, and says what the reverse lookup answers"
+            );
+            self.warn(number, word, &why, "put all names of an address into one line");
+        }
+        if let Some(odd) = odd_character(word) {
+            let help = if word.starts_with("*.") {
+                "there are no wildcards in hosts files; use address=/domain/address"
+            } else {
+                NAME_HELP
+            };
+            let why =
+                format!("holds {odd:?}, which no host name should; it is served as it stands");
+            self.warn(number, word, &why, help);
+        }
+    }
+
+    fn warn(&mut self, line: u32, text: &str, why: &str, help: &str) {
+        if self.warnings.len() >= WARNINGS {
+            self.more += 1;
+            return;
+        }
+        self.warnings.push(Warning {
+            file: self.file.to_owned(),
+            line,
+            text: text.to_owned(),
+            why: why.to_owned(),
+            help: help.to_owned(),
+        });
+    }
+}
+
+const NAME_HELP: &str =
+    "use letters, digits and - with dots between the labels, at most 63 per label";
+
+/// A character that DNS carries and host names do not have.
+fn odd_character(text: &str) -> Option<char> {
+    let legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+    text.is_ascii().then(|| text.chars().find(|char| !legal(*char)))?
+}
+
+/// A host name in wire form and lower case; other scripts become what DNS has for them (`xn--…`).
+fn push_host_name(text: &str, wire: &mut Vec<u8>) -> Result<(), BadName> {
+    let start = wire.len();
+    if text.is_ascii() {
+        if let Some(control) = text.chars().find(char::is_ascii_control) {
+            return Err(BadName::Character(control));
+        }
+        push_text(text, wire)?;
+    } else {
+        let odd = text.chars().find(|char| !char.is_ascii()).unwrap_or_default();
+        let ascii = idna::domain_to_ascii(text).map_err(|_| BadName::Character(odd))?;
+        push_text(&ascii, wire)?;
+    }
+    wire[start..].make_ascii_lowercase();
+    Ok(())
+}
+
+/// A name of an option.
+pub(crate) fn domain_name(text: &str) -> Result<Name, BadOption> {
+    let mut wire = Vec::with_capacity(text.len() + 2);
+    push_host_name(text, &mut wire)
+        .map_err(|bad| BadOption::new(format!("the name {text:?} {bad}"), NAME_HELP))?;
+    if let Some(space) = text.chars().find(|char| char.is_whitespace()) {
+        return Err(BadOption::new(format!("the name {text:?} holds {space:?}"), NAME_HELP));
+    }
+    Name::from_wire(&wire)
+        .ok_or_else(|| BadOption::new(format!("the name {text:?} is too long"), NAME_HELP))
+}
