@@ -14,6 +14,8 @@ use crate::settings::{BadOption, octets};
 use crate::warning::Warning;
 use crate::wire::{BadName, Name, push_text};
 
+/// Bytes of a line with one address and one short name.
+const SHORT_LINE: usize = 32;
 /// More of them tell nothing new, and somebody has to read them.
 const WARNINGS: usize = 1000;
 
@@ -103,13 +105,15 @@ impl std::fmt::Debug for Hosts {
 
 /// Reads a hosts file.
 pub fn parse(file: &str, text: &str) -> (Hosts, Vec<Warning>) {
+    // A guess that is too small makes the tables grow, which costs more than reading.
+    let about = text.len() / SHORT_LINE;
     let mut reader = Reader {
         file,
         hosts: Hosts { packed: Vec::with_capacity(text.len() + text.len() / 4), count: 0 },
         warnings: Vec::new(),
         more: 0,
-        seen: HashSet::with_hasher(FixedState::default()),
-        first: HashMap::with_hasher(FixedState::default()),
+        seen: HashSet::with_capacity_and_hasher(about, FixedState::default()),
+        first: HashMap::with_capacity_and_hasher(about, FixedState::default()),
         name: Vec::new(),
     };
     for (number, line) in (1..).zip(text.lines()) {

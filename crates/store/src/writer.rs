@@ -149,6 +149,13 @@ impl<M: Meta> Writer<M> {
             // The caller may have stopped waiting; its write is as durable as the others.
             let _ = answer.send(result);
         }
+        // After the answers: those who watch are many, and each that wakes takes its turn before us.
+        let revision = self.shared.revision();
+        self.changes.send_if_modified(|told| {
+            let is_new = *told != revision;
+            *told = revision;
+            is_new
+        });
         next
     }
 
@@ -182,7 +189,6 @@ impl<M: Meta> Writer<M> {
         let now = (self.options.now)();
         let evicted = self.shared.publish(stage.revision, stage.state, stage.events, now);
         self.obsolete.note_all(&evicted);
-        self.changes.send_replace(stage.revision);
         Ok(())
     }
 
