@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_read_stays_in_its_order() {
-        let (name, mtu): ((u16, &[u8]), (u16, &[u8])) = ((3, b"eth0\0"), (4, &[0, 5, 220, 0]));
+        let name = (3, &b"eth0\0"[..]);
+        let mtu = (4, &[0, 5, 220, 0][..]);
         let whole =
             [(7, &[1; 96][..]), name, (14, &[2; 28]), (23, &[3; 200]), mtu, (0x801a, &[4; 8])];
         for kind in KINDS {
