@@ -134,3 +134,29 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn who_begins_to_write_is_seen_without_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hosts");
+        let mut watch = Watch::new().unwrap();
+        watch.follow(&BTreeSet::from([directory.path().to_owned()]));
+        assert!(!watch.is_busy(&path));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"192.0.2.1 a\n").unwrap();
+        assert!(watch.is_busy(&path));
+        drop(file);
+        assert!(!watch.is_busy(&path));
+        // What was seen is still news.
+        let began = Instant::now();
+        watch.wait();
+        assert!(began.elapsed() < ROUND / 2, "{:?}", began.elapsed());
+    }
+}
