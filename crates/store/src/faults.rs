@@ -1,5 +1,6 @@
 //! What happens when the disk fails, shown with a disk that fails on command.
 
+use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::path::Path;
@@ -9,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use redb::backends::FileBackend;
 use redb::{BackendError, Builder, StorageBackend};
 
-use crate::log::Opener;
+use crate::durable::Files;
+use crate::journal;
 use crate::{Expect, FIRST_REVISION, Op, Options, Store, Template, WriteError};
 
 /// A file whose writes, or only whose syncs, fail as if the disk were full.
@@ -51,13 +53,50 @@ impl Faults {
         self.liar.store(false, Ordering::SeqCst);
     }
 
-    fn opener(self: &Arc<Self>) -> Opener {
-        let faults = Arc::clone(self);
-        Box::new(move |path: &Path| {
-            let file = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
-            let file = FileBackend::new(file)?;
-            Builder::new().create_with_backend(Disk { file, faults: Arc::clone(&faults) })
-        })
+    /// Both files on this disk.
+    fn files(self: &Arc<Self>) -> Files {
+        let (database, journal) = (Arc::clone(self), Arc::clone(self));
+        Files {
+            database: Box::new(move |path: &Path| {
+                let file = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
+                let (file, faults) = (FileBackend::new(file)?, Arc::clone(&database));
+                Builder::new().create_with_backend(Disk { file, faults })
+            }),
+            journal: Box::new(move |path: &Path| {
+                journal.change()?;
+                let (file, faults) = (journal::open_file(path)?, Arc::clone(&journal));
+                Ok(Box::new(JournalDisk { file, faults }))
+            }),
+        }
+    }
+}
+
+/// The same for the journal. A write that fails has written its first half.
+struct JournalDisk {
+    file: File,
+    faults: Arc<Faults>,
+}
+
+impl journal::Disk for JournalDisk {
+    fn len(&self) -> io::Result<u64> {
+        journal::Disk::len(&self.file)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if let Err(err) = self.faults.change() {
+            journal::Disk::write(&self.file, offset, &data[..data.len() / 2])?;
+            return Err(err);
+        }
+        journal::Disk::write(&self.file, offset, data)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.faults.change()?;
+        self.file.sync_data()?;
+        if self.faults.liar.load(Ordering::SeqCst) {
+            return Err(io::Error::other("sync failed on test disk"));
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +163,7 @@ async fn a_full_disk_fails_writes_changes_nothing_and_heals() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::none();
     let store: Store<()> =
-        Store::open_with(dir.path(), Options::default(), faults.opener()).unwrap();
+        Store::open_with(dir.path(), Options::default(), faults.files()).unwrap();
     store.write(put("/a", "1")).await.unwrap();
     let mut watcher = store.watch(String::new(), FIRST_REVISION).unwrap();
 
@@ -156,7 +195,7 @@ async fn a_failed_commit_that_reached_the_disk_is_taken_back() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::none();
     let store: Store<()> =
-        Store::open_with(dir.path(), Options::default(), faults.opener()).unwrap();
+        Store::open_with(dir.path(), Options::default(), faults.files()).unwrap();
     store.write(put("/a", "1")).await.unwrap();
 
     faults.liar.store(true, Ordering::SeqCst);
@@ -184,7 +223,7 @@ async fn wherever_the_disk_fills_up_acknowledged_writes_survive() {
     for budget in 0..60 {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::none();
-        let store: Store<()> = Store::open_with(dir.path(), options(), faults.opener()).unwrap();
+        let store: Store<()> = Store::open_with(dir.path(), options(), faults.files()).unwrap();
         store.write(put("/k0", "first")).await.unwrap();
         faults.budget.store(budget, Ordering::SeqCst);
         let mut acknowledged = std::collections::BTreeMap::from([("/k0".to_owned(), 2)]);
@@ -223,7 +262,7 @@ async fn conflicts_with_unstored_writes_are_not_reported_as_conflicts() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::none();
     let store: Store<()> =
-        Store::open_with(dir.path(), Options::default(), faults.opener()).unwrap();
+        Store::open_with(dir.path(), Options::default(), faults.files()).unwrap();
     faults.full.store(true, Ordering::SeqCst);
     let mut calls = tokio::task::JoinSet::new();
     // Enough of them that the writer gathers some while it is busy failing.
