@@ -214,24 +214,42 @@ async fn a_failed_commit_that_reached_the_disk_is_taken_back() {
     assert_eq!(revisions, [2, last]);
 }
 
+/// The files as a crash would leave them now.
+fn crashed(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(dir).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    copy
+}
+
+fn revision(store: &Store<()>, key: &str) -> Option<u64> {
+    store.snapshot().get(key).map(|e| e.revision)
+}
+
 /// The disk fills up at every possible step of a run, which includes the middle of a commit, of
-/// a compaction and of the reopening after an earlier failure.
-#[tokio::test]
-async fn wherever_the_disk_fills_up_acknowledged_writes_survive() {
-    let options = || Options { ring_events: 4, compact_after: 4, ..Options::default() };
+/// a checkpoint, of a compaction, of filling the journal with zeros and of the reopening after an
+/// earlier failure. `journal` is how many commits the journal takes.
+async fn fill_up_everywhere(journal: usize, budgets: std::ops::Range<i64>) -> usize {
+    let options = || Options {
+        ring_events: 4,
+        compact_after: 4,
+        journal_bytes: journal * 4096,
+        ..Options::default()
+    };
     let mut failures = 0;
-    for budget in 0..60 {
+    for budget in budgets {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::none();
         let store: Store<()> = Store::open_with(dir.path(), options(), faults.files()).unwrap();
-        store.write(put("/k0", "first")).await.unwrap();
         faults.budget.store(budget, Ordering::SeqCst);
-        let mut acknowledged = std::collections::BTreeMap::from([("/k0".to_owned(), 2)]);
+        let mut acknowledged = std::collections::BTreeMap::<String, u64>::new();
         for n in 0..24 {
             let key = format!("/k{}", n % 5);
             match store.write(put(&key, "later")).await {
                 Ok(written) => {
-                    let known = acknowledged.values().max().copied().unwrap();
+                    let known = acknowledged.values().max().copied().unwrap_or_default();
                     assert!(written[0].revision > known, "revision given out twice");
                     acknowledged.insert(key, written[0].revision);
                 }
@@ -242,17 +260,76 @@ async fn wherever_the_disk_fills_up_acknowledged_writes_survive() {
                 let _ = store.compact().await;
             }
             if n == 16 {
+                // Nothing that was acknowledged is missing; what failed may be there after all.
+                let copy = crashed(dir.path());
+                let copy: Store<()> = Store::open(copy.path(), options()).unwrap();
+                for (key, known) in &acknowledged {
+                    assert!(revision(&copy, key) >= Some(*known), "{key}, budget {budget}");
+                }
                 faults.repair();
             }
         }
+        // After a commit that succeeded there is nothing else, with or without a crash.
+        let copy = crashed(dir.path());
         store.close().await;
-        let store: Store<()> = Store::open(dir.path(), options()).unwrap();
-        for (key, revision) in &acknowledged {
-            assert_eq!(store.snapshot().get(key).map(|e| e.revision), Some(*revision), "{key}");
+        for dir in [copy.path(), dir.path()] {
+            let store: Store<()> = Store::open(dir, options()).unwrap();
+            for (key, known) in &acknowledged {
+                assert_eq!(revision(&store, key), Some(*known), "{key}, budget {budget}");
+            }
+            assert_eq!(store.snapshot().len(), acknowledged.len());
         }
-        assert_eq!(store.snapshot().len(), acknowledged.len());
     }
+    failures
+}
+
+#[tokio::test]
+async fn wherever_the_disk_fills_up_acknowledged_writes_survive() {
+    let failures = fill_up_everywhere(1024, 0..70).await;
     assert!(failures > 100, "the disk has to fail for this to mean anything: {failures}");
+}
+
+#[tokio::test]
+async fn wherever_the_disk_fills_up_around_a_checkpoint_acknowledged_writes_survive() {
+    let failures = fill_up_everywhere(3, 0..90).await;
+    assert!(failures > 100, "the disk has to fail for this to mean anything: {failures}");
+}
+
+/// One write or sync fails, whichever, and the disk works again: one call fails at most, and what
+/// it left is not there, though it may have reached the disk.
+#[tokio::test]
+async fn a_single_failure_costs_one_call_and_leaves_nothing() {
+    let options = || Options { journal_bytes: 3 * 4096, ..Options::default() };
+    let mut failures = 0;
+    for (budget, liar) in (0..60).flat_map(|budget| [(budget, false), (budget, true)]) {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::none();
+        let store: Store<()> = Store::open_with(dir.path(), options(), faults.files()).unwrap();
+        faults.budget.store(budget, Ordering::SeqCst);
+        let mut acknowledged = Vec::new();
+        let mut failed = 0;
+        for n in 0..9 {
+            // Its sync does its work and then reports a failure.
+            faults.liar.store(liar && n == budget % 9, Ordering::SeqCst);
+            match store.write(put(&format!("/{n}"), "x")).await {
+                Ok(written) => acknowledged.push((format!("/{n}"), written[0].revision)),
+                Err(_) => failed += 1,
+            }
+            if faults.full.load(Ordering::SeqCst) {
+                faults.repair();
+            }
+        }
+        faults.repair();
+        let last = store.write(put("/last", "x")).await.unwrap()[0].revision;
+        acknowledged.push(("/last".to_owned(), last));
+        assert!(failed <= 1 + i32::from(liar), "{failed} failed, budget {budget}");
+        failures += failed;
+        let copy: Store<()> = Store::open(crashed(dir.path()).path(), options()).unwrap();
+        let found: Vec<_> =
+            copy.snapshot().range("", None).map(|e| (e.key.to_string(), e.revision)).collect();
+        assert_eq!(found, acknowledged, "budget {budget}, liar {liar}");
+    }
+    assert!(failures > 60, "the disk has to fail for this to mean anything: {failures}");
 }
 
 /// Everybody in a failed batch hears of it, also those whose condition failed only because of a

@@ -49,7 +49,7 @@ impl Default for Options {
             batch_bytes: 8 << 20,
             gather: Duration::from_micros(150),
             queue_bytes: 64 << 20,
-            journal_bytes: 4 << 20,
+            journal_bytes: 1 << 20,
             compact_after: 1024,
             now: Arc::new(move || start.elapsed()),
         }
