@@ -332,6 +332,46 @@ async fn a_single_failure_costs_one_call_and_leaves_nothing() {
     assert!(failures > 40, "the disk has to fail for this to mean anything: {failures}");
 }
 
+/// What the kernel keeps of a file after a failed sync is not to be relied on.
+#[tokio::test]
+async fn after_a_failed_append_the_next_commit_is_in_the_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::none();
+    let store: Store<()> =
+        Store::open_with(dir.path(), Options::default(), faults.files()).unwrap();
+    for key in ["/a", "/b", "/c"] {
+        store.write(put(key, "x")).await.unwrap();
+    }
+    faults.liar.store(true, Ordering::SeqCst);
+    io_kind(store.write(put("/ghost", "x")).await);
+    faults.repair();
+    store.write(put("/d", "x")).await.unwrap();
+    let copy = crashed(dir.path());
+    std::fs::write(copy.path().join("state.journal"), "").unwrap();
+    let copy: Store<()> = Store::open(copy.path(), Options::default()).unwrap();
+    let keys: Vec<_> = copy.snapshot().range("", None).map(|e| e.key.to_string()).collect();
+    assert_eq!(keys, ["/a", "/b", "/c", "/d"]);
+}
+
+/// The database may have taken a new generation although it said that it failed: a frame of the old
+/// one would then be lost.
+#[tokio::test]
+async fn after_a_failed_checkpoint_that_reached_the_disk_no_write_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::none();
+    let options = || Options { ring_events: 2, ..Options::default() };
+    let store: Store<()> = Store::open_with(dir.path(), options(), faults.files()).unwrap();
+    for _ in 0..6 {
+        store.write(put("/a", "x")).await.unwrap();
+    }
+    faults.liar.store(true, Ordering::SeqCst);
+    store.compact().await.unwrap_err();
+    faults.repair();
+    let last = store.write(put("/b", "x")).await.unwrap()[0].revision;
+    let copy: Store<()> = Store::open(crashed(dir.path()).path(), options()).unwrap();
+    assert_eq!(revision(&copy, "/b"), Some(last));
+}
+
 /// Everybody in a failed batch hears of it, also those whose condition failed only because of a
 /// write that was not stored either.
 #[tokio::test]

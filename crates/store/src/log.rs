@@ -58,7 +58,7 @@ pub(crate) struct Log {
     db: Option<Database>,
     /// Whether a failed commit may have left records behind.
     suspect: bool,
-    /// The highest revision that a commit put here.
+    /// The highest revision that is known to be here.
     reached: u64,
 }
 
@@ -148,8 +148,13 @@ pub(crate) fn create(file: File, path: &Path) -> Result<(), OpenError> {
 
 impl Log {
     pub(crate) fn open(path: PathBuf, opener: Opener) -> Result<Self, OpenError> {
-        match guarded(|| Ok(opener(&path)?)) {
-            Ok(db) => Ok(Self { path, opener, db: Some(db), suspect: false, reached: 0 }),
+        let open = || {
+            let db = opener(&path)?;
+            let reached = last_revision(&db)?;
+            Ok((db, reached))
+        };
+        match guarded(open) {
+            Ok((db, reached)) => Ok(Self { path, opener, db: Some(db), suspect: false, reached }),
             Err(LogError { kind, cause }) => match kind {
                 io::ErrorKind::PermissionDenied
                 | io::ErrorKind::NotFound
@@ -229,7 +234,9 @@ impl Log {
             }
             drop(log);
             write_generation(tx, generation)
-        })
+        })?;
+        self.reached = records.last().map_or(self.reached, |(revision, _)| *revision);
+        Ok(())
     }
 
     fn transact(
@@ -259,10 +266,7 @@ impl Log {
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         }
         let db = guarded(|| Ok((self.opener)(&self.path)?))?;
-        let last = guarded(|| {
-            let last = db.begin_read()?.open_table(LOG)?.last()?.map_or(0, |(k, _)| k.value());
-            Ok(last.max(read_marks(&db)?.revision))
-        })?;
+        let last = guarded(|| last_revision(&db))?;
         if last < self.reached {
             return Err(LogError::other(format!(
                 "the file ends at revision {last} but {} was written: the disk lost writes it had \
@@ -323,6 +327,12 @@ pub(crate) fn record<M>(event: &Event<M>) -> Record<'_> {
         EventKind::Delete => Body::Delete(Some(value)),
     };
     Record { key: &event.key, created: event.entry.created, body }
+}
+
+/// The highest revision that is or was here.
+fn last_revision(db: &Database) -> Result<u64, LogError> {
+    let last = db.begin_read()?.open_table(LOG)?.last()?.map_or(0, |(k, _)| k.value());
+    Ok(last.max(read_marks(db)?.revision))
 }
 
 fn read_marks(db: &Database) -> Result<Marks, LogError> {

@@ -93,10 +93,8 @@ impl<M: Meta> Writer<M> {
                 None => idle = self.tidy(idle),
             }
         }
-        if let Err(err) = self.log.settle(self.shared.revision()) {
-            tracing::warn!(path = %self.log.path().display(), cause = %err.cause,
-                "the state file did not take the last writes; they are safe in the journal");
-        }
+        // Should it fail, it has been said, and the next to open the store does it.
+        let _ = self.settle();
         // In this order: whoever sees `changes` end may open the directory again.
         let Self { log, dir, changes, .. } = self;
         drop(log);
@@ -231,17 +229,27 @@ impl<M: Meta> Writer<M> {
         Ok(deleted)
     }
 
+    /// Has the database take what is only in the journal.
+    fn settle(&mut self) -> Result<(), LogError> {
+        let result = self.log.settle(self.shared.revision());
+        if let Err(err) = &result {
+            add(&self.shared.counters.failures, 1);
+            tracing::warn!(path = %self.log.path().display(), cause = %err.cause,
+                "the state file did not take over what is in the journal; it is safe there");
+        }
+        result
+    }
+
     /// Uses an idle moment; returns how long to wait for the next.
     fn tidy(&mut self, idle: Duration) -> Duration {
         // A queue cannot be asked whether it is empty, but the room taken in it can.
         let (room, before) = (Arc::clone(&self.room), self.room.available_permits());
-        let result = self.compact(move || room.available_permits() < before).and_then(|_| {
-            if self.log.is_worth_settling() {
-                self.log.settle(self.shared.revision())
-            } else {
-                Ok(())
-            }
-        });
+        let result = self.compact(move || room.available_permits() < before);
+        let result = if self.log.is_worth_settling() {
+            result.and_then(|_| self.settle())
+        } else {
+            result.map(drop)
+        };
         if result.is_ok() { IDLE } else { (idle * 2).min(IDLE_MAX) }
     }
 }

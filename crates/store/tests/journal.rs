@@ -175,6 +175,7 @@ async fn files_of_different_times_are_not_mixed_up() {
     fs::copy(journal(late.path()), journal(both.path())).unwrap();
     let err = refused(both.path());
     assert!(matches!(err, OpenError::DamagedJournal { offset: 0, .. }), "{err}");
+    assert!(err.to_string().contains("do not belong together"), "{err}");
 }
 
 #[tokio::test]
