@@ -1,0 +1,15 @@
+//! What resources ask of others without knowing them: each adds a line here.
+
+use crate::caller::Caller;
+use crate::network::fault::Fault;
+use crate::object::Object;
+use crate::state::{State, Tx};
+
+/// Asked before a port is deleted by a client: whoever uses it may refuse.
+pub static PORT_MAY_GO: &[fn(&Tx<'_>, &Caller, &Object) -> Result<(), Fault>] = &[];
+
+/// Told when a port goes, whoever deletes it: what hangs on it is let go.
+pub static PORT_GOES: &[fn(&mut Tx<'_>, &Caller, &Object) -> Result<(), Fault>] = &[];
+
+/// Adds to what is shown of a port.
+pub static PORT_SHOWN: &[fn(&State, &mut Object)] = &[];
