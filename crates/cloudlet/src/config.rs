@@ -49,12 +49,13 @@ pub struct NetworkConfig {
 }
 
 /// Neutron's default quotas.
-const QUOTAS: [(&str, i64); 10] = [
+const QUOTAS: [(&str, i64); 11] = [
     ("floatingip", 50),
     ("network", 100),
     ("port", 500),
     ("rbac_policy", 10),
     ("router", 10),
+    ("router_route", 30),
     ("security_group", 10),
     ("security_group_rule", 100),
     ("subnet", 100),
@@ -63,7 +64,7 @@ const QUOTAS: [(&str, i64); 10] = [
 ];
 
 /// Extensions that a Neutron has or has not, and this one has unless it is told otherwise.
-pub const OPTIONAL: [&str; 10] = [
+pub const OPTIONAL: [&str; 11] = [
     "data-plane-status",
     "dns-domain-ports",
     "dns-integration",
@@ -73,6 +74,7 @@ pub const OPTIONAL: [&str; 10] = [
     "port-resource-request",
     "port-trusted-vif",
     "subnet-dns-publish-fixed-ip",
+    "tag-ports-during-bulk-creation",
     "uplink-status-propagation",
 ];
 

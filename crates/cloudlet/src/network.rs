@@ -24,7 +24,10 @@ pub use self::attribute::{Attribute, Given, Select};
 pub use self::check::{Check, Wrong};
 pub use self::fault::Fault;
 pub use self::resource::{Plain, Resource, Rules, Standard};
-use self::resources::{networks, ports, rbac, subnetpools, subnets};
+use self::resources::{
+    address_groups, floating_ips, networks, ports, rbac, routers, security_group_rules,
+    security_groups, subnetpools, subnets, trunks,
+};
 pub use self::who::Who;
 use crate::caller::Caller;
 use crate::request::{Request, Response};
@@ -38,6 +41,12 @@ pub static KINDS: &[&Kind] = &[
     &rbac::RBAC_KIND,
     &subnetpools::SUBNETPOOL_KIND,
     &subnetpools::ADDRESS_SCOPE_KIND,
+    &routers::ROUTER_KIND,
+    &floating_ips::FLOATING_IP_KIND,
+    &security_groups::GROUP_KIND,
+    &security_group_rules::RULE_KIND,
+    &address_groups::ADDRESS_GROUP_KIND,
+    &trunks::TRUNK_KIND,
     &quota::QUOTA,
 ];
 
@@ -49,6 +58,12 @@ pub static RESOURCES: &[&Resource] = &[
     &rbac::RBAC,
     &subnetpools::SUBNETPOOL,
     &subnetpools::ADDRESS_SCOPE,
+    &routers::ROUTER,
+    &floating_ips::FLOATING_IP,
+    &security_groups::GROUP,
+    &security_group_rules::RULE,
+    &address_groups::ADDRESS_GROUP,
+    &trunks::TRUNK,
 ];
 
 /// Answers a call.
@@ -70,7 +85,7 @@ fn route(
     request: &Request,
     parts: &[&str],
 ) -> Result<Response, Fault> {
-    let ["v2.0", parts @ ..] = parts else { return Err(Fault::gone()) };
+    let ["v2.0", parts @ ..] = parts else { return Ok(other::no_version()) };
     let [name, rest @ ..] = parts else { return other::index(request) };
     // Old clients say which form they want at the end of the path.
     let bare = |part: &str| part.strip_suffix(".json").unwrap_or(part).to_owned();
@@ -88,6 +103,11 @@ fn route(
         ("extensions", &Method::GET) => other::extensions(tx.config, &rest),
         ("network-ip-availabilities", &Method::GET) => other::availability(tx, who, request, &rest),
         ("agents", &Method::GET) => other::agents(&rest),
+        ("default-security-group-rules", &Method::GET) if rest.is_empty() => {
+            let rules = security_group_rules::template();
+            let body = serde_json::json!({"default_security_group_rules": rules});
+            Ok(Response::json(http::StatusCode::OK, &body))
+        }
         ("availability_zones", &Method::GET) => other::zones(tx.config, request, &rest),
         ("service-providers" | "flavors", &Method::GET) => other::none(&name, &rest),
         ("extensions" | "agents" | "availability_zones", _) => Err(Fault::method()),

@@ -189,11 +189,20 @@ pub fn all(state: &State, request: &Request) -> Value {
                 "role": thing(state, "role", &role, names),
                 actor_kind: thing(state, actor_kind, actor, names),
                 "scope": scope,
-                "links": {"assignment": format!("{}/v3/role_assignments", request.base)},
+                "links": {"assignment": link(request, row.text("target"), row.text("actor"), &role)},
             }));
         }
     }
     out.into()
+}
+
+/// Where one assignment is found.
+fn link(request: &Request, target: &str, actor: &str, role: &str) -> String {
+    let plural = |key: &str| {
+        key.split_once('/').map(|(kind, id)| format!("{kind}s/{id}")).unwrap_or_default()
+    };
+    let target = if target.starts_with("system/") { "system".to_owned() } else { plural(target) };
+    format!("{}/v3/{target}/{}/roles/{role}", request.base, plural(actor))
 }
 
 /// An id, with names where they are asked for.

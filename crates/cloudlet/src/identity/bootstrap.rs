@@ -74,7 +74,7 @@ fn roles(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let implies = if *name == "service" { Vec::new() } else { implies };
         let role = fresh(
             tx,
-            json!({"name": name, "description": null, "domain_id": null, "options": {}, "implies": implies}),
+            json!({"name": name, "description": null, "domain_id": null, "options": {"immutable": true}, "implies": implies}),
         );
         let role = ROLES.insert(tx, role)?;
         below = Some(role.id().to_owned());

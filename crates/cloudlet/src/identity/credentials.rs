@@ -67,15 +67,16 @@ pub fn show(
     mut credential: Object,
     secret: Option<&str>,
 ) -> Value {
-    let link = format!(
-        "{}/v3/users/{}/application_credentials/{}",
-        request.base,
-        credential.text("user_id"),
-        credential.id()
-    );
+    let link = format!("{}/v3/application_credentials/{}", request.base, credential.id());
     let role = |id: &str| {
         let role = state.get(&ROLE, id)?;
-        Some(json!({"id": id, "name": role.text("name"), "domain_id": null}))
+        Some(json!({
+            "id": id,
+            "name": role.text("name"),
+            "domain_id": null,
+            "description": role.get("description"),
+            "options": role.get("options"),
+        }))
     };
     let roles: Vec<Value> = credential.texts("role_ids").filter_map(role).collect();
     credential.set("roles", roles);
@@ -117,7 +118,8 @@ pub fn create(tx: &mut Tx<'_>, who: &Caller, request: &Request) -> Result<Value,
         .next()
         .is_some()
     {
-        return Err(Refusal::conflict("application_credential", "Duplicate entry found"));
+        let details = format!("Duplicate entry found with name {name}");
+        return Err(Refusal::conflict("application_credential", details));
     }
     if given.some_text("expires_at").is_some_and(|text| moment(text).is_none()) {
         return Err(Refusal::bad("Invalid input for field 'expires_at': not a time"));
@@ -136,7 +138,7 @@ pub fn create(tx: &mut Tx<'_>, who: &Caller, request: &Request) -> Result<Value,
         "project_id": project.id,
         "user_id": who.user.id,
         "expires_at": given.get("expires_at"),
-        "unrestricted": given.flag("unrestricted"),
+        "unrestricted": given.get("unrestricted"),
         "role_ids": roles,
         "hash": hash,
     }));

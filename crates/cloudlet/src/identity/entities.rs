@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::entity::{Entity, Field, Is};
 use super::refusal::Refusal;
-use super::{assign, credentials, members, password};
+use super::{assign, credentials, members, password, show};
 use crate::object::Object;
 use crate::state::{Blank, Kind, State, Tx};
 
@@ -176,7 +176,8 @@ pub static USERS: Entity = Entity {
     hidden: &["password"],
     create: |tx, user| {
         in_domain(tx, &user)?;
-        let user = unique(tx, &USER, "user", user, None)?;
+        let mut user = unique(tx, &USER, "user", user, None)?;
+        user.set("password_expires_at", Value::Null);
         Ok(hashed(tx, user))
     },
     update: |tx, before, user| {
@@ -294,7 +295,7 @@ pub static REGIONS: Entity = Entity {
     hidden: &[],
     create: |tx, region| {
         if tx.exists(&REGION, region.id()) {
-            return Err(Refusal::conflict("region", "Duplicate ID"));
+            return Err(Refusal::conflict("region", format!("Duplicate ID, {}.", region.id())));
         }
         if let Some(parent) =
             region.some_text("parent_region_id").filter(|p| !tx.exists(&REGION, p))
@@ -322,7 +323,10 @@ fn default_domain() -> Value {
 
 fn in_domain(state: &State, object: &Object) -> Result<(), Refusal> {
     let domain = object.text("domain_id");
-    if state.exists(&DOMAIN, domain) { Ok(()) } else { Err(Refusal::missing("domain", domain)) }
+    if state.exists(&DOMAIN, domain) {
+        return Ok(());
+    }
+    Err(Refusal::bad(format!("Could not find domain: {domain}.")))
 }
 
 /// No other of the kind has the name in the domain.
@@ -344,9 +348,12 @@ fn unique(
         "project" => Refusal::conflict(
             what,
             format!(
-                "it is not permitted to have two projects with the same name in the same domain: {name}"
+                "it is not permitted to have two projects with either the same name or same id in the \
+                 same domain: name is {name}, project id {}",
+                object.id()
             ),
         ),
+        "role" => Refusal::conflict(what, format!("Duplicate entry found with name {name}")),
         _ => Refusal::conflict(
             what,
             format!(
@@ -372,17 +379,19 @@ fn hashed(tx: &mut Tx<'_>, mut user: Object) -> Object {
 
 fn endpoint(tx: &mut Tx<'_>, mut endpoint: Object) -> Result<Object, Refusal> {
     if !tx.exists(&SERVICE, endpoint.text("service_id")) {
-        return Err(Refusal::bad(format!(
-            "Endpoint service_id {} not found",
-            endpoint.text("service_id")
-        )));
+        return Err(Refusal::expecting("endpoint service_id", "service table"));
     }
     let interface = endpoint.text("interface");
     if !["public", "internal", "admin"].contains(&interface) {
         return Err(Refusal::bad(format!(
-            "Invalid input for field 'interface': '{interface}' is not one of ['admin', 'internal', \
+            "Invalid input for field/attribute interface. Value: {interface}. '{interface}' is not one of ['admin', 'internal', \
              'public']"
         )));
+    }
+    let url = endpoint.text("url");
+    if !show::is_template(url) {
+        let message = format!("Cannot create an endpoint with an invalid URL: {url}.");
+        return Err(Refusal::bad(message));
     }
     // `region` is how older clients say it, and makes the region where there is none.
     let old = endpoint.some_text("region").map(str::to_owned);
@@ -390,7 +399,7 @@ fn endpoint(tx: &mut Tx<'_>, mut endpoint: Object) -> Result<Object, Refusal> {
     if let Some(region) = &region {
         if !tx.exists(&REGION, region) {
             if old.is_none() {
-                return Err(Refusal::bad(format!("Endpoint region_id {region} not found")));
+                return Err(Refusal::expecting("endpoint region_id", "region table"));
             }
             let made = json!({"id": region, "description": "", "parent_region_id": null});
             tx.put(&REGION, Object::from_value(made));

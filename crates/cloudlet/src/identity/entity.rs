@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
+use crate::network::python;
 use crate::object::Object;
-use crate::request::Request;
+use crate::request::{Request, encode};
 use crate::state::{Kind, State, Tx};
 
 /// The longest name, description and the like.
@@ -99,7 +100,12 @@ impl Entity {
             match given.get(field.name) {
                 Some(value) => object.set(field.name, value.clone()),
                 None if field.required => {
-                    return Err(Refusal::bad(format!("'{}' is a required property", field.name)));
+                    return Err(Refusal::bad(format!(
+                        "Invalid input for field/attribute {}. Value: {}. '{}' is a required property",
+                        self.single,
+                        python::repr(&Value::Object(given.clone())),
+                        field.name
+                    )));
                 }
                 None => {
                     if let Some(default) = field.default {
@@ -175,14 +181,9 @@ impl Entity {
     /// The members of the body, each of which is what its field holds.
     fn body(&self, request: &Request) -> Result<Map<String, Value>, Refusal> {
         let body: Value = serde_json::from_slice(&request.body)
-            .map_err(|_| Refusal::bad("The request body is not valid JSON"))?;
+            .map_err(|_| Refusal::expecting("valid JSON", "request body"))?;
         let Some(given) = body.get(self.single).and_then(Value::as_object) else {
-            return Err(Refusal::bad(format!(
-                "Expecting to find {} in request body. The server could not comply with the request \
-                 since it is either malformed or otherwise incorrect. The client is assumed to be in \
-                 error.",
-                self.single
-            )));
+            return Err(Refusal::expecting(self.single, "request body"));
         };
         for field in self.fields {
             if let Some(value) = given.get(field.name) {
@@ -195,10 +196,15 @@ impl Entity {
 
 fn check(field: &Field, value: &Value) -> Result<(), Refusal> {
     let wrong = |reason: String| {
-        Refusal::bad(format!("Invalid input for field '{}': {reason}", field.name))
+        Refusal::bad(format!(
+            "Invalid input for field/attribute {}. Value: {}. {reason}",
+            field.name,
+            python::str(value)
+        ))
     };
+    let shown = python::repr(value);
     let text = |empty: bool| match value.as_str() {
-        None => Err(wrong(format!("{value} is not of type 'string'"))),
+        None => Err(wrong(format!("{shown} is not of type 'string'"))),
         Some("") if !empty => Err(wrong("'' should be non-empty".to_owned())),
         Some(text) if text.chars().count() > LONGEST => {
             Err(wrong(format!("the text is longer than {LONGEST} characters")))
@@ -211,11 +217,11 @@ fn check(field: &Field, value: &Value) -> Result<(), Refusal> {
         Is::TextOrNull if value.is_null() => Ok(()),
         Is::TextOrNull => text(true),
         Is::Flag if value.is_boolean() => Ok(()),
-        Is::Flag => Err(wrong(format!("{value} is not of type 'boolean'"))),
+        Is::Flag => Err(wrong(format!("{shown} is not of type 'boolean'"))),
         Is::Texts if value.as_array().is_some_and(|a| a.iter().all(Value::is_string)) => Ok(()),
-        Is::Texts => Err(wrong(format!("{value} is not of type 'array'"))),
+        Is::Texts => Err(wrong(format!("{shown} is not of type 'array'"))),
         Is::Map if value.is_object() => Ok(()),
-        Is::Map => Err(wrong(format!("{value} is not of type 'object'"))),
+        Is::Map => Err(wrong(format!("{shown} is not of type 'object'"))),
     }
 }
 
@@ -223,11 +229,18 @@ fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// The URL of the call itself.
+pub fn own_link(request: &Request) -> String {
+    let pair = |(name, value): &(String, String)| {
+        if value.is_empty() { encode(name) } else { format!("{}={}", encode(name), encode(value)) }
+    };
+    let query: Vec<String> = request.query.iter().map(pair).collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    format!("{}/{}{query}", request.base, request.path.join("/"))
+}
+
 /// A list's body.
 pub fn collection(request: &Request, name: &str, items: Value) -> Value {
-    let path = request.path.join("/");
-    json!({
-        name: items,
-        "links": {"self": format!("{}/{path}", request.base), "next": null, "previous": null},
-    })
+    let link = own_link(request);
+    json!({ name: items, "links": {"self": link, "next": null, "previous": null} })
 }

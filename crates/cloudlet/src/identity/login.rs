@@ -25,14 +25,11 @@ struct Proof {
 }
 
 pub fn login(tx: &mut Tx<'_>, request: &Request) -> Result<Response, Refusal> {
-    let body: Value = serde_json::from_slice(&request.body)
-        .map_err(|_| Refusal::bad("The request body is not valid JSON"))?;
-    let missing = |what: &str| {
-        Refusal::bad(format!(
-            "Expecting to find {what} in request body. The server could not comply with the request \
-             since it is either malformed or otherwise incorrect. The client is assumed to be in error."
-        ))
-    };
+    let missing = |what: &str| Refusal::expecting(what, "request body");
+    if request.body.is_empty() {
+        return Err(missing("auth"));
+    }
+    let body: Value = serde_json::from_slice(&request.body).map_err(|_| missing("valid JSON"))?;
     let auth = body.get("auth").filter(|auth| auth.is_object()).ok_or_else(|| missing("auth"))?;
     let identity =
         auth.get("identity").filter(|i| i.is_object()).ok_or_else(|| missing("identity"))?;
@@ -43,9 +40,6 @@ pub fn login(tx: &mut Tx<'_>, request: &Request) -> Result<Response, Refusal> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    if methods.is_empty() {
-        return Err(missing("methods"));
-    }
     let mut proof: Option<Proof> = None;
     for method in &methods {
         let given = identity.get(*method).unwrap_or(&Value::Null);
@@ -53,7 +47,7 @@ pub fn login(tx: &mut Tx<'_>, request: &Request) -> Result<Response, Refusal> {
             "password" => by_password(tx, given)?,
             "token" => by_token(tx, given)?,
             "application_credential" => by_credential(tx, given)?,
-            _ => return Err(Refusal::unauthorized()),
+            _ => return Err(Refusal::unknown_method()),
         };
         if proof.as_ref().is_some_and(|first| first.user != next.user) {
             return Err(Refusal::unauthorized());
@@ -124,9 +118,11 @@ fn domain_named(state: &State, name: &str) -> Option<Object> {
 }
 
 fn by_password(tx: &Tx<'_>, given: &Value) -> Result<Proof, Refusal> {
-    let user = given.get("user").filter(|user| user.is_object()).ok_or_else(|| {
-        Refusal::bad("Expecting to find user in password. The client is assumed to be in error.")
-    })?;
+    let user = given.get("user").filter(|user| user.is_object());
+    let user = user.ok_or_else(|| Refusal::expecting("user", "password"))?;
+    if text(user, "id").is_none() && user.get("domain").is_none() {
+        return Err(Refusal::expecting("domain", "user"));
+    }
     let found = find(tx, &USER, user);
     let kept = found.as_ref().and_then(|user| user.some_text("password"));
     let right = password::matches(kept, text(user, "password").unwrap_or_default());
@@ -143,8 +139,8 @@ fn by_password(tx: &Tx<'_>, given: &Value) -> Result<Proof, Refusal> {
 }
 
 fn by_token(tx: &Tx<'_>, given: &Value) -> Result<Proof, Refusal> {
-    let held = text(given, "id").and_then(|text| token::check(tx, tx.now, text));
-    let held = held.ok_or_else(Refusal::unauthorized)?;
+    let text = text(given, "id").unwrap_or_default();
+    let held = token::check(tx, tx.now, text).ok_or_else(|| token::refused(tx, text))?;
     if held.application_credential.is_some() {
         return Err(Refusal::forbidden("a token of an application credential cannot be rescoped"));
     }

@@ -30,6 +30,12 @@ impl Refusal {
         Self::new(StatusCode::UNAUTHORIZED, message)
     }
 
+    /// 401: nobody proves anything that way.
+    pub fn unknown_method() -> Self {
+        let message = "Attempted to authenticate with an unsupported method.";
+        Self::new(StatusCode::UNAUTHORIZED, message)
+    }
+
     /// 403 by policy.
     pub fn forbidden(action: &str) -> Self {
         Self::new(
@@ -59,6 +65,19 @@ impl Refusal {
             StatusCode::METHOD_NOT_ALLOWED,
             "The method is not allowed for the requested URL.",
         )
+    }
+
+    /// 404 of a token.
+    pub fn no_token(message: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// 400: something is not in the body.
+    pub fn expecting(what: &str, place: &str) -> Self {
+        Self::bad(format!(
+            "Expecting to find {what} in {place}. The server could not comply with the request since \
+             it is either malformed or otherwise incorrect. The client is assumed to be in error."
+        ))
     }
 
     /// 409

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::assign::{self, Deed};
 use super::entities::{DOMAIN, ENTITIES, GROUPS, PROJECT, PROJECTS, ROLE, ROLES, USER, USERS};
-use super::entity::{Entity, collection};
+use super::entity::{Entity, collection, own_link};
 use super::refusal::Refusal;
 use super::{credentials, login, members, password, show, token};
 use crate::caller::{Caller, Scope};
 use crate::object::Object;
-use crate::request::{Request, Response};
+use crate::request::{Request, Response, Service};
 use crate::state::Tx;
 
 type Answer = Result<Response, Refusal>;
@@ -27,7 +27,15 @@ pub fn handle(tx: &mut Tx<'_>, request: &Request) -> Response {
         (_, ["v3", rest @ ..]) => signed_in(tx, request, rest),
         _ => Err(Refusal::no_path()),
     };
-    answer.unwrap_or_else(|refusal| refusal.response())
+    let mut answer = answer.unwrap_or_else(|refusal| refusal.response());
+    if answer.header("vary").is_none() {
+        answer = answer.with("vary", "X-Auth-Token");
+    }
+    if answer.status != StatusCode::UNAUTHORIZED {
+        return answer;
+    }
+    let root = tx.config.endpoints.get(&Service::Identity).map_or("", String::as_str);
+    answer.with("www-authenticate", format!("Keystone uri=\"{root}/v3\""))
 }
 
 fn version(request: &Request) -> Value {
@@ -87,7 +95,7 @@ fn signed_in(tx: &mut Tx<'_>, request: &Request, rest: &[&str]) -> Answer {
         }
         ["role_inferences"] if request.method == Method::GET => inferences(tx, request),
         ["system", actors @ ("users" | "groups"), actor, "roles", rest @ ..] => {
-            admin(&who, "identity:check_system_grant_for_user")?;
+            admin(&who, &grant_action(request, rest))?;
             grants(tx, request, &actor_key(actors, actor), "system/all", rest)
         }
         [
@@ -98,7 +106,7 @@ fn signed_in(tx: &mut Tx<'_>, request: &Request, rest: &[&str]) -> Answer {
             "roles",
             rest @ ..,
         ] => {
-            admin(&who, "identity:check_grant")?;
+            admin(&who, &grant_action(request, rest))?;
             let target = format!("{}/{target}", scopes.trim_end_matches('s'));
             grants(tx, request, &actor_key(actors, actor), &target, rest)
         }
@@ -112,6 +120,17 @@ fn signed_in(tx: &mut Tx<'_>, request: &Request, rest: &[&str]) -> Answer {
 
 fn actor_key(actors: &str, id: &str) -> String {
     format!("{}/{id}", actors.trim_end_matches('s'))
+}
+
+/// What the policy calls it.
+fn grant_action(request: &Request, rest: &[&str]) -> String {
+    let verb = match (&request.method, rest) {
+        (&Method::PUT, _) => "create_grant",
+        (&Method::DELETE, _) => "revoke_grant",
+        (_, []) => "list_grants",
+        _ => "check_grant",
+    };
+    format!("identity:{verb}")
 }
 
 fn admin(who: &Caller, action: &str) -> Result<(), Refusal> {
@@ -162,7 +181,15 @@ fn entities(
         }
         (&Method::PATCH, [id]) => {
             admin(who, &action("update"))?;
-            ok(&shown(entity.update(tx, id, request)?))
+            let object = entity.update(tx, id, request)?;
+            let extra = extra(entity, &object);
+            let mut body = shown(object);
+            if let (Some(extra), Some(map)) =
+                (extra, body.get_mut(entity.single).and_then(Value::as_object_mut))
+            {
+                map.insert("extra".to_owned(), extra);
+            }
+            ok(&body)
         }
         (&Method::DELETE, [id]) => {
             admin(who, &action("delete"))?;
@@ -174,16 +201,25 @@ fn entities(
     }
 }
 
+/// What Keystone keeps without knowing it is shown twice in the answer to an update.
+fn extra(entity: &Entity, object: &Object) -> Option<Value> {
+    match entity.single {
+        "project" => Some(json!({})),
+        "user" => {
+            let known = ["description", "email"].into_iter().filter(|name| object.has(name));
+            let known = known.map(|name| (name.to_owned(), object.get(name).clone()));
+            Some(Value::Object(known.collect()))
+        }
+        _ => None,
+    }
+}
+
 fn auth(tx: &mut Tx<'_>, who: &Caller, request: &Request, rest: &[&str]) -> Answer {
     match (&request.method, rest) {
         (method, ["tokens"]) => {
-            let text = request.header_text("x-subject-token").ok_or_else(Refusal::no_path)?;
-            let subject = token::check(tx, tx.now, text);
-            let missing = || Refusal {
-                status: StatusCode::NOT_FOUND,
-                message: "Could not find token.".to_owned(),
-            };
-            let subject = subject.ok_or_else(missing)?;
+            let none = || Refusal::no_token("No token in the request");
+            let text = request.header_text("x-subject-token").ok_or_else(none)?;
+            let subject = token::check(tx, tx.now, text).ok_or_else(|| token::refused(tx, text))?;
             let own = subject.user.id == who.user.id;
             if !own && !who.is_admin() && !who.has_role("service") {
                 return Err(Refusal::forbidden("identity:validate_token"));
@@ -203,7 +239,7 @@ fn auth(tx: &mut Tx<'_>, who: &Caller, request: &Request, rest: &[&str]) -> Answ
         }
         (&Method::GET, ["catalog"]) => {
             let link = format!("{}/v3/auth/catalog", request.base);
-            ok(&json!({"catalog": show::catalogue(tx), "links": {"self": link}}))
+            ok(&json!({"catalog": show::catalogue(tx, who), "links": {"self": link}}))
         }
         (&Method::GET, ["projects"]) => of_user(tx, request, &who.user.id, "projects"),
         (&Method::GET, ["domains"]) => {
@@ -214,7 +250,7 @@ fn auth(tx: &mut Tx<'_>, who: &Caller, request: &Request, rest: &[&str]) -> Answ
         (&Method::GET, ["system"]) => {
             let held = !targets(tx, &who.user.id, "system").is_empty();
             let system = if held { json!([{"all": true}]) } else { json!([]) };
-            ok(&collection(request, "system", system))
+            ok(&json!({"system": system, "links": {"self": own_link(request)}}))
         }
         (_, ["catalog" | "projects" | "domains" | "system"]) => Err(Refusal::method()),
         _ => Err(Refusal::no_path()),

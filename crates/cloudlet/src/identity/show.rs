@@ -50,7 +50,7 @@ pub fn token(state: &State, caller: &Caller, catalogue: bool) -> Value {
         let role = |(id, name): &(String, String)| json!({"id": id, "name": name});
         set("roles", caller.roles.iter().map(role).collect());
         if catalogue {
-            set("catalog", self::catalogue(state));
+            set("catalog", self::catalogue(state, caller));
         }
     }
     if let Some(id) = &caller.application_credential {
@@ -67,22 +67,50 @@ pub fn token(state: &State, caller: &Caller, catalogue: bool) -> Value {
     json!({ "token": token })
 }
 
+/// What URLs of endpoints may leave open: `http://host/v1/%(project_id)s`.
+const OPEN: [&str; 3] = ["project_id", "tenant_id", "user_id"];
+
+/// Whether a URL leaves open only what can be filled in.
+pub fn is_template(url: &str) -> bool {
+    let mut rest = url.to_owned();
+    for name in OPEN {
+        rest = rest.replace(&format!("%({name})s"), "").replace(&format!("$({name})s"), "");
+    }
+    !rest.contains("%(") && !rest.contains("$(")
+}
+
+/// The URL for a caller; `None` where it needs a project and there is none.
+fn filled(url: &str, caller: &Caller) -> Option<String> {
+    let mut url = url.to_owned();
+    for name in OPEN {
+        let value = if name == "user_id" { caller.user.id.as_str() } else { caller.project() };
+        for open in [format!("%({name})s"), format!("$({name})s")] {
+            if url.contains(&open) && value.is_empty() {
+                return None;
+            }
+            url = url.replace(&open, value);
+        }
+    }
+    Some(url)
+}
+
 /// All enabled services with their enabled endpoints.
-pub fn catalogue(state: &State) -> Value {
+pub fn catalogue(state: &State, caller: &Caller) -> Value {
     let endpoint = |endpoint: crate::Object| {
-        json!({
+        let url = filled(endpoint.text("url"), caller)?;
+        Some(json!({
             "id": endpoint.id(),
             "interface": endpoint.text("interface"),
             "region": endpoint.get("region_id"),
             "region_id": endpoint.get("region_id"),
-            "url": endpoint.text("url"),
-        })
+            "url": url,
+        }))
     };
     let service = |service: crate::Object| {
         let endpoints: Vec<Value> = state
             .find(&ENDPOINT, "service_id", service.id())
             .filter(|endpoint| endpoint.flag("enabled"))
-            .map(endpoint)
+            .filter_map(endpoint)
             .collect();
         json!({
             "id": service.id(),

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::assign;
 use super::credentials::APPLICATION_CREDENTIAL;
 use super::entities::{DOMAIN, PROJECT, USER};
+use super::refusal::Refusal;
 use crate::caller::{Caller, Named, Scope};
 use crate::chance::Chance;
 use crate::object::Object;
@@ -99,6 +100,14 @@ fn open(state: &State, text: &str) -> Option<Claims> {
     let mut sealed = sealed.to_vec();
     let plain = key(state)?.open_in_place(nonce, Aad::empty(), &mut sealed).ok()?;
     serde_json::from_slice(plain).ok()
+}
+
+/// What is said of a token that is none, or no longer.
+pub fn refused(state: &State, text: &str) -> Refusal {
+    match open(state, text) {
+        Some(_) => Refusal::no_token("Failed to validate token"),
+        None => Refusal::no_token("Could not recognize Fernet token"),
+    }
 }
 
 /// A new audit id.

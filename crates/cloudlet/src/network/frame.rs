@@ -30,11 +30,17 @@ pub fn answer(
     rest: &[&str],
 ) -> Result<Response, Fault> {
     match (&request.method, rest) {
-        (&Method::GET, []) => query::list(tx, who, resource, request),
+        (&Method::GET, []) => {
+            resource.rules.listing(tx, who)?;
+            query::list(tx, who, resource, request)
+        }
         (&Method::POST, []) => write::create(tx, who, resource, request),
         (&Method::GET, [id]) => query::one(tx, who, resource, request, id),
         (&Method::PUT, [id]) => write::update(tx, who, resource, request, id),
         (&Method::DELETE, [id]) => write::delete(tx, who, resource, request, id),
+        // Neutron looks for the object before it looks at the method.
+        (&Method::PUT, []) => write::update(tx, who, resource, request, "None"),
+        (&Method::DELETE, []) => Err(resource.missing("None")),
         (_, [] | [_]) => Err(Fault::method()),
         (method, [id, "tags"]) if resource.standard.tags => {
             tags::all(tx, who, resource, method, id, &request.body)
@@ -42,9 +48,13 @@ pub fn answer(
         (method, [id, "tags", tag]) if resource.standard.tags => {
             tags::one(tx, who, resource, method, id, tag)
         }
+        (_, [_, "tags", ..]) => Err(Fault::gone()),
         (&Method::PUT | &Method::GET, [id, action]) => {
-            let body =
-                if request.method == Method::PUT { body::json(request)? } else { Value::Null };
+            let body = match (request.method == Method::PUT, request.body.is_empty()) {
+                (true, true) => json!({}),
+                (true, false) => body::json(request)?,
+                (false, _) => Value::Null,
+            };
             action_on(tx, who, resource, id, action, &body)
         }
         (_, _) => Err(Fault::gone()),

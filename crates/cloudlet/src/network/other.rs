@@ -4,6 +4,7 @@ mod aliases;
 mod quotas;
 
 use http::StatusCode;
+use landbridge_addr::net::Range;
 use serde_json::{Value, json};
 
 pub use self::quotas::quotas;
@@ -37,7 +38,10 @@ pub fn index(request: &Request) -> Result<Response, Fault> {
             "links": [{"rel": "self", "href": format!("{}/v2.0/{}", request.base, resource.path)}],
         })
     };
-    ok(&json!({"resources": RESOURCES.iter().map(one).collect::<Vec<_>>()}))
+    // As ever: only those that were there before there were extensions.
+    let core = ["network", "port", "subnetpool", "subnet"];
+    let core = RESOURCES.iter().filter(|resource| core.contains(&resource.single));
+    ok(&json!({"resources": core.map(one).collect::<Vec<_>>()}))
 }
 
 /// `GET /v2.0/extensions[/{alias}]`
@@ -57,14 +61,26 @@ pub fn extensions(config: &Config, rest: &[&str]) -> Result<Response, Fault> {
         [wanted] => {
             let mut all = all;
             let found = all.find(|(alias, _, _)| alias == wanted);
-            let missing = || {
-                let message = format!("Extension with alias {wanted} does not exist");
-                Fault::not_found("HTTPNotFound", message)
-            };
-            ok(&json!({"extension": shown(found.ok_or_else(missing)?)}))
+            let Some(found) = found else { return Ok(no_extension(wanted)) };
+            ok(&json!({"extension": shown(found)}))
         }
         _ => Err(Fault::gone()),
     }
+}
+
+/// Extensions are looked for by another part of Neutron, which has words of its own.
+fn no_extension(alias: &str) -> Response {
+    let message = format!(
+        "The resource could not be found.<br /><br />\nExtension with alias {alias} does not exist\n\n"
+    );
+    let body = json!({"code": "404 Not Found", "title": "Not Found", "message": message});
+    Response::json(StatusCode::NOT_FOUND, &body)
+}
+
+/// Another version than the one there is.
+pub fn no_version() -> Response {
+    let body = json!({"code": 404, "title": "Not Found", "description": null});
+    Response::json(StatusCode::NOT_FOUND, &body)
 }
 
 /// `GET /v2.0/agents`: what Neutron's agents do elsewhere, the lab's data plane does here.
@@ -148,22 +164,21 @@ pub fn availability(
 /// How many addresses a network has, and how many of them ports hold.
 fn usage(state: &State, network: &Object, version: Option<i64>) -> Value {
     let mut subnets: Vec<Value> = Vec::new();
-    let (mut total, mut used) = (0_u128, 0_usize);
+    let mut all = Count::default();
     for subnet in state.find(SUBNET.kind, "network_id", network.id()) {
         if version.is_some() && subnet.number("ip_version") != version {
             continue;
         }
-        let size: u128 = subnets::pools(&subnet).iter().map(landbridge_addr::net::Range::len).sum();
-        let held = subnets::held(state, subnet.id()).count();
-        total = total.saturating_add(size);
-        used += held;
+        let count = Count::of(state, &subnet);
+        all = all.and(&count);
         subnets.push(json!({
             "subnet_id": subnet.id(),
             "subnet_name": subnet.text("name"),
             "cidr": subnet.text("cidr"),
             "ip_version": subnet.get("ip_version"),
-            "total_ips": number(size),
-            "used_ips": held,
+            "total_ips": number(count.in_pools),
+            "used_ips": count.used,
+            "ip_availability_details": count.details(),
         }));
     }
     json!({
@@ -171,10 +186,53 @@ fn usage(state: &State, network: &Object, version: Option<i64>) -> Value {
         "network_name": network.text("name"),
         "project_id": network.project(),
         "tenant_id": network.project(),
-        "total_ips": number(total),
-        "used_ips": used,
+        "total_ips": number(all.in_pools),
+        "used_ips": all.used,
         "subnet_ip_availability": subnets,
+        "ip_availability_details": all.details(),
     })
+}
+
+/// Addresses of a subnet, in its pools and outside of them.
+#[derive(Default)]
+struct Count {
+    in_pools: u128,
+    in_subnet: u128,
+    used: usize,
+    used_in_pools: usize,
+}
+
+impl Count {
+    fn of(state: &State, subnet: &Object) -> Self {
+        let pools = subnets::pools(subnet);
+        let held: Vec<_> = subnets::held(state, subnet.id()).collect();
+        let range = subnets::net(subnet).map(subnets::bounds);
+        let range = range.and_then(|(first, last)| Range::new(first, last));
+        Self {
+            in_pools: pools.iter().map(Range::len).sum(),
+            in_subnet: range.map_or(0, |range| range.len()),
+            used: held.len(),
+            used_in_pools: held.iter().filter(|ip| pools.iter().any(|p| p.contains(**ip))).count(),
+        }
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            in_pools: self.in_pools.saturating_add(other.in_pools),
+            in_subnet: self.in_subnet.saturating_add(other.in_subnet),
+            used: self.used + other.used,
+            used_in_pools: self.used_in_pools + other.used_in_pools,
+        }
+    }
+
+    fn details(&self) -> Value {
+        json!({
+            "total_ips_in_allocation_pool": number(self.in_pools),
+            "total_ips_in_subnet": number(self.in_subnet),
+            "used_ips_in_allocation_pool": self.used_in_pools,
+            "used_ips_in_subnet": self.used,
+        })
+    }
 }
 
 /// A count as JSON has it: exact as far as 64 bits go.

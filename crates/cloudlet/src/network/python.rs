@@ -26,6 +26,17 @@ pub fn repr(value: &Value) -> String {
     }
 }
 
+/// `repr` of a set of texts, in the order given: Python's own has none.
+pub fn set(items: &[&str]) -> String {
+    format!("{{{}}}", items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", "))
+}
+
+/// `repr` of a tuple of texts.
+pub fn tuple(items: &[&str]) -> String {
+    let listed = items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", ");
+    if items.len() == 1 { format!("({listed},)") } else { format!("({listed})") }
+}
+
 fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);

@@ -96,8 +96,14 @@ pub trait Rules: Sync {
 
     /// What the object is part of has to be there before anybody is asked whether it may be created:
     /// the owner of a network decides about its ports.
-    fn parent(&self, state: &State, object: &Object) -> Result<(), Fault> {
-        let _ = (state, object);
+    fn parent(&self, state: &State, who: &Caller, object: &Object) -> Result<(), Fault> {
+        let _ = (state, who, object);
+        Ok(())
+    }
+
+    /// Checks what is to be created in one call, beside each other.
+    fn bulk(&self, objects: &[Object]) -> Result<(), Fault> {
+        let _ = objects;
         Ok(())
     }
 
@@ -131,10 +137,37 @@ pub trait Rules: Sync {
         let _ = (state, config, who, object);
     }
 
+    /// What is said of an object that the caller does not see; `None` for the resource's 404.
+    fn unseen(&self, object: &Object) -> Option<Fault> {
+        let _ = object;
+        None
+    }
+
+    /// Changes what only the answer to an update says.
+    fn updated(&self, object: &Object, shown: &mut Value) {
+        let _ = (object, shown);
+    }
+
+    /// Adds what only the answer to a create says.
+    fn answered(&self, object: &Object, shown: &mut Value) {
+        let _ = (object, shown);
+    }
+
     /// Whether the caller sees the object at all.
     fn visible(&self, state: &State, who: &Caller, object: &Object) -> bool {
         let _ = state;
         who.is_admin() || who.is_reader_of(object.project())
+    }
+
+    /// The 404 of an object that is there, but not for the caller; mostly the one of what is not there.
+    fn hidden(&self, missing: Fault) -> Fault {
+        missing
+    }
+
+    /// Told before a list is made: what every project has is made when it is first looked for.
+    fn listing(&self, tx: &mut Tx<'_>, who: &Caller) -> Result<(), Fault> {
+        let _ = (tx, who);
+        Ok(())
     }
 
     /// `PUT /{path}/{id}/{action}`, and `GET` with a body of `Null`; `None` where there is no such
@@ -199,7 +232,11 @@ impl Resource {
     /// The object, if the caller sees it; otherwise the 404.
     pub fn seen(&self, state: &State, who: &Caller, id: &str) -> Result<Object, Fault> {
         let object = state.get(self.kind, id).ok_or_else(|| self.missing(id))?;
-        if self.rules.visible(state, who, &object) { Ok(object) } else { Err(self.missing(id)) }
+        if self.rules.visible(state, who, &object) {
+            return Ok(object);
+        }
+        let missing = self.rules.unseen(&object).unwrap_or_else(|| self.missing(id));
+        Err(self.rules.hidden(missing))
     }
 
     /// The object whoever asks; otherwise the 404.

@@ -118,7 +118,9 @@ pub fn mac(text: &str) -> Option<String> {
     }
     let digits = match groups.len() {
         1 => (text.len() == 12).then(|| text.to_owned())?,
-        2 => groups.iter().map(|group| format!("{group:0>6}")).collect(),
+        2 if groups.iter().all(|group| group.len() >= 5) => {
+            groups.iter().map(|group| format!("{group:0>6}")).collect()
+        }
         3 => groups.iter().map(|group| format!("{group:0>4}")).collect(),
         6 => groups.iter().map(|group| format!("{group:0>2}")).collect::<String>(),
         _ => return None,

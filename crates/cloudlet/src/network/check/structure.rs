@@ -46,8 +46,8 @@ pub fn keys<'a>(value: &'a Value, expected: &[&str]) -> Result<&'a Map<String, V
         let provided: Vec<&str> = map.keys().map(String::as_str).collect();
         return Wrong::reason(format!(
             "Validation of dictionary's keys failed. Expected keys: {} Provided keys: {}",
-            python::repr(&expected.into()),
-            python::repr(&provided.into())
+            python::set(expected),
+            python::set(&provided)
         ));
     }
     Ok(map)
@@ -131,7 +131,7 @@ pub fn host_routes(value: &Value) -> Checked {
         return Wrong::reason(format!("Invalid data format for hostroute: '{shown}'"));
     };
     for (at, route) in items.iter().enumerate() {
-        let map = keys(route, &["destination", "nexthop"])?;
+        let map = keys(route, &["nexthop", "destination"])?;
         let of = |key: &str| map.get(key).unwrap_or(&Value::Null);
         address::route_cidr(of("destination"))?;
         address::ip_address(of("nexthop"))?;

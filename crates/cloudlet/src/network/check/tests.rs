@@ -63,8 +63,8 @@ fn every_check_says_what_neutron_says() {
         (
             Pools,
             json!([{"start": "10.0.0.2"}]),
-            "Validation of dictionary's keys failed. Expected keys: ['start', 'end'] Provided \
-             keys: ['start']"
+            "Validation of dictionary's keys failed. Expected keys: {'start', 'end'} Provided \
+             keys: {'start'}"
                 .into(),
         ),
         (

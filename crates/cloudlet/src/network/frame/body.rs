@@ -45,10 +45,17 @@ pub fn create(
     let body = json(request)?;
     let plural = format!("{}s", resource.single);
     if let Some(items) = body.get(resource.plural).or_else(|| body.get(&plural)) {
-        let items = items.as_array().ok_or_else(|| Fault::request("Body contains invalid data"))?;
-        if items.is_empty() {
+        let empty = match items {
+            Value::Null | Value::Bool(false) => true,
+            Value::Object(map) => map.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::String(text) => text.is_empty(),
+            _ => false,
+        };
+        if empty {
             return Err(Fault::request("Resources required"));
         }
+        let items = items.as_array().ok_or_else(|| Fault::request("Body contains invalid data"))?;
         if items.len() > BULK {
             return Err(Fault::request(format!(
                 "{} objects in one request are more than {BULK}",

@@ -44,7 +44,7 @@ pub fn allowed(
     given: &Object,
 ) -> Result<(), Fault> {
     if action == Action::Create && !who.is_admin() {
-        resource.rules.parent(state, object)?;
+        resource.rules.parent(state, who, object)?;
     }
     let rule = format!("rule:{}_{}", action.word(), resource.single);
     let needed = match action {

@@ -43,6 +43,9 @@ pub fn list(
     let sorts = sorts(tx, resource, request)?;
     let page = Page::read(tx.config, request)?;
 
+    if let Some(marker) = page.marker() {
+        resource.seen(tx, who, marker)?;
+    }
     let mut found = Vec::new();
     for id in filters.candidates(tx, resource) {
         let Some(mut object) = tx.get(resource.kind, &id) else { continue };

@@ -44,8 +44,7 @@ pub fn all(
             };
             tags.extend(given);
             write(tx, resource, object, tags)?;
-            let status = if *method == Method::PUT { StatusCode::OK } else { StatusCode::CREATED };
-            Ok(Response::json(status, &body))
+            Ok(Response::json(StatusCode::OK, &body))
         }
         Method::DELETE => {
             let object = tagged(tx, who, resource, "delete", id)?;

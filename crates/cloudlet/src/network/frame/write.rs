@@ -25,11 +25,16 @@ pub fn create(
     for object in &wanted.objects {
         allowed(tx, tx.config, who, resource, Action::Create, object, object)?;
     }
+    resource.rules.bulk(&wanted.objects)?;
     let mut made = Vec::with_capacity(wanted.objects.len());
     for object in wanted.objects {
         made.push(standard::create(tx, who, resource, object)?);
     }
-    let shown = |object| show::show(tx, tx.config, who, resource, object, &[]);
+    let shown = |object: Object| {
+        let mut shown = show::show(tx, tx.config, who, resource, object.clone(), &[]);
+        resource.rules.answered(&object, &mut shown);
+        shown
+    };
     let mut made: Vec<Value> = made.into_iter().map(shown).collect();
     let body = match (wanted.bulk, made.pop()) {
         (false, Some(one)) => wrapped(resource.single, one),
@@ -53,7 +58,8 @@ pub fn update(
     constraint(request, &before)?;
     let object = resource.rules.update(tx, who, &before, &given, object)?;
     let object = keep(tx, resource, &before, object);
-    let shown = show::show(tx, tx.config, who, resource, object, &[]);
+    let mut shown = show::show(tx, tx.config, who, resource, object.clone(), &[]);
+    resource.rules.updated(&object, &mut shown);
     Ok(Response::json(StatusCode::OK, &wrapped(resource.single, shown)))
 }
 
@@ -65,20 +71,18 @@ fn keep(
     before: &Object,
     mut object: Object,
 ) -> Object {
-    // The rules may have changed the object by way of others (a router and its ports).
+    // The rules may have counted a change already (a network by its RBAC policies): once is enough.
     if let Some(now) = tx.get(resource.kind, before.id())
         && now.get("revision_number") != before.get("revision_number")
     {
-        object.set("revision_number", now.get("revision_number").clone());
+        for name in ["revision_number", "updated_at"] {
+            object.set(name, now.get(name).clone());
+        }
+        tx.put(resource.kind, object.clone());
+        return object;
     }
     let changed = |name: &&String| object.get(name) != before.get(name);
-    let names: Vec<String> = object
-        .0
-        .keys()
-        .filter(changed)
-        .filter(|name| *name != "revision_number")
-        .cloned()
-        .collect();
+    let names: Vec<String> = object.0.keys().filter(changed).cloned().collect();
     if names.iter().any(|name| resource.rules.counts(name)) {
         return standard::replace(tx, resource, object);
     }

@@ -13,6 +13,7 @@ use crate::network::attribute::{Attribute, Given};
 use crate::network::check::Check;
 use crate::network::fault::Fault;
 use crate::network::resource::{Resource, Rules, Standard};
+use crate::network::standard;
 use crate::network::who::Who;
 use crate::object::Object;
 use crate::state::{Blank, Kind, State, Tx};
@@ -37,6 +38,7 @@ pub static NETWORK_KIND: Kind = Kind {
         ("admin_state_up", Blank::True),
         ("status", Blank::Is("ACTIVE")),
         ("router:external", Blank::False),
+        ("is_default", Blank::False),
         ("port_security_enabled", Blank::True),
         ("availability_zone_hints", Blank::List),
         ("dns_domain", Blank::Text),
@@ -55,14 +57,15 @@ pub static NETWORK: Resource = Resource {
         Attribute::shown("subnets"),
         Attribute::open("admin_state_up", Check::Flag, Given::Flag(true)).key(),
         Attribute::shown("status").key(),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::open("shared", Check::Flag, Given::Flag(false)).filter().only(Who::Admin),
         Attribute::shown("ipv4_address_scope"),
         Attribute::shown("ipv6_address_scope"),
         Attribute::open("router:external", Check::Flag, Given::Flag(false))
             .filter()
             .only(Who::Admin),
+        Attribute::open("is_default", Check::Flag, Given::Flag(false)).only(Who::Admin),
         Attribute::open("mtu", Check::NonNegative, Given::Number(0)).key(),
         Attribute::shown("availability_zones"),
         Attribute::once("availability_zone_hints", Check::Texts(255), Given::List),
@@ -102,8 +105,9 @@ fn segmentation_id(value: &Value) -> crate::network::check::Checked {
 struct Networks;
 
 impl Rules for Networks {
-    fn create(&self, tx: &mut Tx<'_>, _who: &Caller, mut network: Object) -> Result<Object, Fault> {
+    fn create(&self, tx: &mut Tx<'_>, who: &Caller, mut network: Object) -> Result<Object, Fault> {
         network.set("status", "ACTIVE");
+        super::security_groups::default_of(tx, who, network.project());
         zones(tx.config, &network)?;
         let segments = segments::reserve(tx, &network)?;
         let most = segments::mtu(tx.config, &segments);
@@ -154,6 +158,7 @@ impl Rules for Networks {
     }
 
     fn delete(&self, tx: &mut Tx<'_>, who: &Caller, network: &Object) -> Result<(), Fault> {
+        super::floating_ips::drop_unused(tx, who, network.id())?;
         let ports: Vec<Object> = tx.find(PORT.kind, "network_id", network.id()).collect();
         let own = |port: &&Object| {
             ["network:dhcp", "network:distributed"].contains(&port.text("device_owner"))
@@ -189,9 +194,23 @@ impl Rules for Networks {
         network.set("subnets", subnets);
         network.set("shared", rbac::grants(state, &id, SHARED, who.project()));
         network.set("availability_zones", availability_zones(config, network));
+        // Only an external network can be the default one.
+        if !network.flag("router:external") {
+            network.remove("is_default");
+        }
         let (four, six) = subnets::scopes(state, &id);
         network.set("ipv4_address_scope", four);
         network.set("ipv6_address_scope", six);
+    }
+
+    fn counts(&self, name: &str) -> bool {
+        !name.starts_with("provider:")
+    }
+
+    fn answered(&self, network: &Object, shown: &mut Value) {
+        if let Some(shown) = shown.as_object_mut() {
+            shown.insert("is_default".to_owned(), network.flag("is_default").into());
+        }
     }
 
     fn visible(&self, state: &State, who: &Caller, network: &Object) -> bool {
@@ -263,8 +282,9 @@ fn share(tx: &mut Tx<'_>, network: &Object, shared: bool) -> Result<(), Fault> {
             }
             tx.delete(rbac::RBAC.kind, entry.id());
         }
-        _ => {}
+        _ => return Ok(()),
     }
+    standard::touch(tx, &NETWORK, network.id());
     Ok(())
 }
 

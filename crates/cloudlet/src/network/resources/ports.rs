@@ -40,14 +40,17 @@ pub fn is_trusted(port: &Object) -> bool {
 struct Ports;
 
 impl Rules for Ports {
-    fn parent(&self, state: &State, port: &Object) -> Result<(), Fault> {
-        NETWORK.known(state, port.text("network_id")).map(|_| ())
+    fn parent(&self, state: &State, who: &Caller, port: &Object) -> Result<(), Fault> {
+        NETWORK.seen(state, who, port.text("network_id")).map(|_| ())
     }
 
     fn create(&self, tx: &mut Tx<'_>, who: &Caller, mut port: Object) -> Result<Object, Fault> {
         let network = NETWORK.seen(tx, who, port.text("network_id"))?;
         if !port.has("status") {
             port.set("status", "DOWN");
+        }
+        if !tx.config.network.extensions.contains("tag-ports-during-bulk-creation") {
+            port.set("tags", json!([]));
         }
         checks::device(tx, who, &port)?;
         mac(tx, &mut port)?;

@@ -11,6 +11,7 @@ use crate::network::check::{self, Check, Checked};
 use crate::network::fault::Fault;
 use crate::network::python;
 use crate::network::resource::{Resource, Rules, Standard};
+use crate::network::standard;
 use crate::network::who::Who;
 use crate::object::Object;
 use crate::state::{Kind, State, Tx};
@@ -61,8 +62,8 @@ pub static RBAC: Resource = Resource {
         Attribute::open("target_tenant", Check::With(target), Given::Required).filter().only(
             Who::Rule(|_, who, policy| who.is_admin() || policy.text("target_tenant") != "*"),
         ),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).filter(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).filter(),
         Attribute::once("action", Check::Text(255), Given::Required).filter().only(Who::Member),
     ],
     not_found: ("RbacPolicyNotFound", "RBAC policy of type unknown with ID {} not found"),
@@ -80,13 +81,7 @@ fn object_type(value: &Value) -> Checked {
     if known {
         return Ok(value.clone());
     }
-    let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
-    Err(Fault::input(format!(
-        "'{}' is not a valid RBAC object type. Valid values: {}",
-        python::str(value),
-        names.join(", ")
-    ))
-    .into())
+    Err(Fault::input(format!("'{}' is not a valid RBAC object type", python::str(value))).into())
 }
 
 fn target(value: &Value) -> Checked {
@@ -106,23 +101,23 @@ impl Rules for Policies {
         let id = policy.text("object_id");
         let resource = crate::network::RESOURCES.iter().find(|resource| resource.single == kind);
         let object = resource.and_then(|resource| tx.get(resource.kind, id));
-        let Some((resource, object)) = resource.zip(object) else {
+        let Some((_, object)) = resource.zip(object) else {
             let missing = resource.map_or_else(Fault::gone, |resource| resource.missing(id));
-            return Err(missing);
+            return Err(Fault::input(missing.message.trim_end_matches('.')));
         };
-        if !resource.rules.visible(tx, who, &object) {
-            return Err(resource.missing(id));
-        }
         if !who.is_admin() && object.project() != who.project() {
-            let message = format!("Only admins can manipulate policies on {kind}s they do not own");
+            let message = "Only admins can manipulate policies on objects they do not own";
             return Err(Fault::input(message));
         }
         let actions = TYPES.iter().find(|(name, _)| *name == kind).map_or(&[][..], |(_, a)| a);
         if !actions.contains(&action) {
-            let shown = python::repr(&json!(actions));
-            return Err(Fault::input(format!(
-                "Invalid action '{action}' for object type '{kind}'. Valid actions: {shown}"
-            )));
+            let shown = python::tuple(actions);
+            return Err(Fault::bad(
+                "InvalidActionForType",
+                format!(
+                    "Invalid action '{action}' for object type '{kind}'. Valid actions: {shown}"
+                ),
+            ));
         }
         if entry(tx, id, action, policy.text("target_tenant")).is_some() {
             let message = "An RBAC policy already exists with those values.";
@@ -131,7 +126,7 @@ impl Rules for Policies {
         if kind == "network" && action == EXTERNAL && !object.flag("router:external") {
             let mut network = object;
             network.set("router:external", true);
-            crate::network::standard::replace(tx, &NETWORK, network);
+            standard::replace(tx, &NETWORK, network);
         }
         Ok(policy)
     }
@@ -146,12 +141,44 @@ impl Rules for Policies {
     ) -> Result<Object, Fault> {
         if before.text("target_tenant") != policy.text("target_tenant") {
             unused(tx, before, Some(policy.text("target_tenant")))?;
+            if before.text("object_type") == "network" {
+                standard::touch(tx, &NETWORK, before.text("object_id"));
+            }
         }
         Ok(policy)
     }
 
+    fn created(&self, tx: &mut Tx<'_>, _who: &Caller, policy: &Object) -> Result<(), Fault> {
+        if policy.text("object_type") == "network" {
+            standard::touch(tx, &NETWORK, policy.text("object_id"));
+        }
+        Ok(())
+    }
+
     fn delete(&self, tx: &mut Tx<'_>, _who: &Caller, policy: &Object) -> Result<(), Fault> {
-        unused(tx, policy, None)
+        unused(tx, policy, None)?;
+        if policy.text("object_type") != "network" {
+            return Ok(());
+        }
+        let id = policy.text("object_id");
+        let external =
+            |other: &Object| other.id() != policy.id() && other.text("action") == EXTERNAL;
+        let Some(mut network) = tx.get(NETWORK.kind, id) else { return Ok(()) };
+        // With the last policy of that kind the network is external no more.
+        if policy.text("action") == EXTERNAL
+            && !tx.find(RBAC.kind, "object_id", id).any(|other| external(&other))
+        {
+            network.set("router:external", false);
+            standard::replace(tx, &NETWORK, network);
+        }
+        standard::touch(tx, &NETWORK, id);
+        Ok(())
+    }
+
+    fn unseen(&self, policy: &Object) -> Option<Fault> {
+        let (id, kind) = (policy.id(), policy.text("object_type"));
+        let message = format!("RBAC policy of type {kind} with ID {id} not found");
+        Some(Fault::not_found("RbacPolicyNotFound", message))
     }
 
     fn present(&self, _state: &State, _config: &Config, _who: &Caller, policy: &mut Object) {

@@ -322,19 +322,14 @@ pub fn update(
     given: &Object,
     network: &mut Object,
 ) -> Result<(), Fault> {
-    let named: Vec<&str> = [TYPE, PHYSICAL, ID].into_iter().filter(|n| given.has(n)).collect();
-    if given.has("segments") {
-        let message = "Plugin does not support updating the following provider network \
-                       attributes: segments";
-        return Err(Fault::input(message));
+    let other = |name: &&str| !given.get(name).is_null() && given.get(name) != before.get(name);
+    if [TYPE, PHYSICAL].iter().any(other) {
+        return Err(Fault::input(format!(
+            "Plugin does not support updating the following provider network attributes: {TYPE}, \
+             {PHYSICAL}"
+        )));
     }
-    if named.is_empty() {
-        return Ok(());
-    }
-    let unchanged = named.iter().all(|name| given.get(name) == before.get(name));
-    if unchanged {
-        return Ok(());
-    }
+    let Some(id) = given.number(ID).filter(|id| *id != 0) else { return Ok(()) };
     let held = of(before);
     let [segment] = held.as_slice() else {
         return Err(Fault::input(
@@ -345,11 +340,6 @@ pub fn update(
     if segment.kind != "vlan" {
         return Err(Fault::input("Only VLAN type networks can be updated."));
     }
-    let Some(id) = given.number(ID).filter(|id| *id != 0) else {
-        return Err(Fault::input(
-            "Only segmentation_id field can be updated in VLAN type networks",
-        ));
-    };
     let wanted = Segment { id: Some(id), ..segment.clone() };
     valid(tx.config, &wanted)?;
     let wanted = take(tx, wanted, &[])?;

@@ -19,6 +19,8 @@ use crate::network::resource::Rules;
 use crate::object::Object;
 use crate::state::{State, Tx};
 
+const LENGTHS: [&str; 3] = ["default_prefixlen", "min_prefixlen", "max_prefixlen"];
+
 struct Subnetpools;
 
 impl Rules for Subnetpools {
@@ -88,6 +90,21 @@ impl Rules for Subnetpools {
     fn present(&self, state: &State, _config: &Config, who: &Caller, pool: &mut Object) {
         let shared = pool.flag("shared") || rbac::grants(state, pool.id(), SHARED, who.project());
         pool.set("shared", shared);
+        // Neutron shows lengths as texts, except in the answer to an update.
+        for name in LENGTHS {
+            let text = pool.number(name).map(|length| length.to_string());
+            pool.set(name, text);
+        }
+    }
+
+    fn updated(&self, pool: &Object, shown: &mut Value) {
+        let Some(shown) = shown.as_object_mut() else { return };
+        for name in LENGTHS {
+            shown.insert(name.to_owned(), pool.get(name).clone());
+        }
+        shown.retain(|name, value| {
+            !value.is_null() || !["default_quota", "address_scope_id"].contains(&name.as_str())
+        });
     }
 
     fn visible(&self, state: &State, who: &Caller, pool: &Object) -> bool {

@@ -80,8 +80,8 @@ pub static SUBNET: Resource = Resource {
         Attribute::open("allocation_pools", Check::Pools, Given::Unset),
         Attribute::open("dns_nameservers", Check::Nameservers, Given::Unset),
         Attribute::open("host_routes", Check::HostRoutes, Given::Unset),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::open("enable_dhcp", Check::Flag, Given::Flag(true)).key(),
         Attribute::once("ipv6_ra_mode", Check::OneOfOrNull(MODES), Given::Unset).key(),
         Attribute::once("ipv6_address_mode", Check::OneOfOrNull(MODES), Given::Unset).key(),
@@ -127,7 +127,7 @@ fn cidr(value: &Value) -> Checked {
 struct Subnets;
 
 impl Rules for Subnets {
-    fn parent(&self, state: &State, subnet: &Object) -> Result<(), Fault> {
+    fn parent(&self, state: &State, _who: &Caller, subnet: &Object) -> Result<(), Fault> {
         NETWORK.known(state, subnet.text("network_id")).map(|_| ())
     }
 
@@ -168,6 +168,10 @@ impl Rules for Subnets {
     }
 
     fn created(&self, tx: &mut Tx<'_>, who: &Caller, subnet: &Object) -> Result<(), Fault> {
+        // Service types are written after the subnet, and count as a change of it.
+        if !subnet.list("service_types").is_empty() {
+            standard::touch(tx, &SUBNET, subnet.id());
+        }
         standard::touch(tx, &NETWORK, subnet.text("network_id"));
         super::ports::join_automatic(tx, who, subnet)
     }

@@ -35,8 +35,13 @@ impl Page {
         Ok(Self { limit, marker, reverse })
     }
 
-    /// The part of the sorted list that is asked for. A marker that is not (or no longer) in the list is
-    /// passed over, as the database does: the page begins at the list's beginning.
+    /// The object after which the page begins.
+    pub fn marker(&self) -> Option<&str> {
+        self.marker.as_deref()
+    }
+
+    /// The part of the sorted list that is asked for. A marker that the filters leave
+    /// out is passed over: the page begins at the list's beginning.
     pub fn cut(&self, mut found: Vec<Object>) -> Vec<Object> {
         let Some(limit) = self.limit else { return found };
         let at = self.marker.as_deref().and_then(|id| found.iter().position(|o| o.id() == id));

@@ -49,11 +49,8 @@ impl<'a> Filters<'a> {
                 }
                 continue;
             };
-            let values: Vec<&str> =
-                request.query_all(name).filter(|value| !value.is_empty()).collect();
-            if values.is_empty() {
-                continue;
-            }
+            // An empty value is one too (extension empty-string-filtering).
+            let values: Vec<&str> = request.query_all(name).collect();
             let wanted = values.iter().map(|value| convert(attribute, value));
             let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
             filters.push(Filter { name, attribute, values, wanted });
@@ -70,7 +67,10 @@ impl<'a> Filters<'a> {
         if let Some(filter) = self.filters.iter().find(|filter| filter.attribute.name == "id") {
             return filter.values.iter().map(|id| (*id).to_owned()).collect();
         }
-        let indexed = |filter: &&Filter<'_>| resource.indexed.contains(&filter.attribute.name);
+        // Nothing is indexed by an empty value.
+        let indexed = |filter: &&Filter<'_>| {
+            resource.indexed.contains(&filter.attribute.name) && !filter.values.contains(&"")
+        };
         let Some(filter) = self.filters.iter().find(indexed) else {
             return state.ids(resource.kind).map(str::to_owned).collect();
         };

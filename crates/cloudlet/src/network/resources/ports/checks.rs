@@ -161,31 +161,9 @@ pub fn dhcp_options(value: &Value) -> Checked {
     Ok(kept.into())
 }
 
-/// `security_groups`: different ids; `null` and `""` are none.
+/// `security_groups`: different ids; `null` is none.
 pub fn groups(value: &Value) -> Checked {
-    let none = value.is_null() || value.as_str() == Some("");
-    if none {
-        return Ok(json!([]));
-    }
-    let Some(items) = value.as_array() else {
-        let shown = python::str(value);
-        return Err(
-            Fault::input(format!("'{shown}' is not a valid list of security group ids")).into()
-        );
-    };
-    for item in items {
-        if !item.as_str().is_some_and(check::is_uuid) {
-            let message = format!("'{}' is not an integer or uuid", python::str(item));
-            return Err(Fault::input(message).into());
-        }
-    }
-    let mut kept: Vec<Value> = Vec::new();
-    for item in items {
-        if !kept.contains(item) {
-            kept.push(item.clone());
-        }
-    }
-    Ok(kept.into())
+    if value.is_null() { Ok(json!([])) } else { Check::Uuids.run(value) }
 }
 
 /// A router's port is not made by other projects.

@@ -131,8 +131,8 @@ pub static PORT: Resource = Resource {
             .parts(&[("ip_address", NETWORK_OWNER), ("subnet_id", NETWORK_USER)]),
         Attribute::open("device_id", Check::Text(255), Given::Text("")).key().only(MEMBER),
         Attribute::open("device_owner", Check::Text(255), Given::Text("")).key().only(DEVICE_OWNER),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::shown("status").key(),
         Attribute::open("allowed_address_pairs", Check::With(checks::pairs), Given::Unset)
             .only(NETWORK_OWNER)
@@ -150,7 +150,7 @@ pub static PORT: Resource = Resource {
         Attribute::shown("binding:vif_details").seen_by(Who::AdminOrService),
         Attribute::open("extra_dhcp_opts", Check::With(checks::dhcp_options), Given::Null),
         Attribute::open("port_security_enabled", Check::Flag, Given::Unset).only(NETWORK_OWNER),
-        Attribute::open("security_groups", Check::With(checks::groups), Given::Unset),
+        Attribute::open("security_groups", Check::With(checks::groups), Given::Unset).filter_any(),
         Attribute::once("tags", Check::Texts(255), Given::List).filter_any(),
         Attribute::open("dns_name", Check::With(dns::name), Given::Text(""))
             .with("dns-integration"),

@@ -73,10 +73,10 @@ pub fn prefix(
     let free = free(tx, pool);
     let net = match own {
         Some(net) if covers(&free, net) => net,
-        Some(net) => {
-            return Err(failed(format!(
-                "Cannot allocate requested subnet {net} from the available set of prefixes"
-            )));
+        Some(_) => {
+            return Err(failed(
+                "Cannot allocate requested subnet from the available set of prefixes".to_owned(),
+            ));
         }
         None => lowest(&free, length, version == Some(4)).ok_or_else(|| {
             failed(format!("Insufficient prefix space to allocate subnet size /{length}"))

@@ -30,8 +30,8 @@ pub static SUBNETPOOL: Resource = Resource {
     attributes: &[
         Attribute::shown("id").key(),
         Attribute::open("name", Check::NotEmpty(255), Given::Required).key(),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::open("prefixes", Check::Cidrs, Given::Required),
         Attribute::open("default_quota", Check::NonNegative, Given::Unset).key(),
         Attribute::shown("ip_version").key(),
@@ -69,8 +69,8 @@ pub static ADDRESS_SCOPE: Resource = Resource {
     attributes: &[
         Attribute::shown("id").key(),
         Attribute::open("name", Check::Text(255), Given::Text("")).key(),
-        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::once("tenant_id", Check::Text(255), Given::Unset).hidden(),
+        Attribute::once("project_id", Check::Text(255), Given::Unset).key(),
         Attribute::open("shared", Check::Flag, Given::Flag(false)).key().only(Who::Admin),
         Attribute::once("ip_version", Check::OneOfNumbers(&[4, 6]), Given::Required).key(),
     ],

@@ -52,7 +52,7 @@ pub fn complete(subnet: &mut Object, net: IpNet) -> Result<(), Fault> {
         subnet.set("gateway_ip", gateway.to_string());
     }
     let gateway = subnet.some_text("gateway_ip").and_then(|text| text.parse().ok());
-    let ranges = if subnet.has("allocation_pools") {
+    let ranges = if !subnet.list("allocation_pools").is_empty() {
         let ranges = given(subnet.list("allocation_pools"))?;
         inside(&ranges, net)?;
         clear_of(&ranges, gateway)?;
@@ -85,12 +85,7 @@ fn given(pools: &[Value]) -> Result<Vec<Range>, Fault> {
         let ip = |end: &str| pool.get(end)?.as_str()?.parse::<IpAddr>().ok();
         ip("start").zip(ip("end")).and_then(|(start, end)| Range::new(start, end)).ok_or_else(
             || {
-                // Python keeps the order in which start and end were converted.
-                let shown = format!(
-                    "{{'start': {}, 'end': {}}}",
-                    python::repr(pool.get("start").unwrap_or(&Value::Null)),
-                    python::repr(pool.get("end").unwrap_or(&Value::Null))
-                );
+                let shown = python::repr(pool);
                 Fault::bad(
                     "InvalidAllocationPool",
                     format!("The allocation pool {shown} is not valid."),
