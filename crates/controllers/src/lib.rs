@@ -11,6 +11,7 @@
 //! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
+//! | [`octavia`] | the management network of Octavia, in Neutron |
 //! | [`metrics`] | where controllers post their figures |
 //! | [`memberkey`] | the key with which agents sign what they tell each other |
 //! | [`routes`] | in a lab: who gets which host name |
@@ -27,6 +28,7 @@ pub mod making;
 pub mod memberkey;
 pub mod metrics;
 pub mod mirror;
+pub mod octavia;
 pub mod rights;
 pub mod routes;
 pub mod vips;
@@ -45,6 +47,10 @@ pub struct Settings {
     pub vips: vips::Settings,
     /// Where figures are posted.
     pub board: metrics::Board,
+    /// The OpenStack that networks and endpoints are made in. Without one nobody looks after them.
+    pub cloud: Option<landbridge_openstack::Client>,
+    /// Of the management network of Octavia.
+    pub octavia: octavia::Settings,
 }
 
 /// Runs every controller until `stop` is done.
@@ -59,7 +65,12 @@ pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Out
             endpoints::run(client.clone(), stop.clone()).await;
         }
     };
+    let octavia = async {
+        if let (true, Some(cloud)) = (settings.control_planes, &settings.cloud) {
+            octavia::run(client.clone(), cloud.clone(), settings.octavia, stop.clone()).await;
+        }
+    };
     let dns = dns::run(client.clone(), settings.dns, stop.clone());
     let ipam = ipam::run(client.clone(), stop.clone());
-    futures::join!(ipam, hosts, vips, key, planes, dns);
+    futures::join!(ipam, hosts, vips, key, planes, octavia, dns);
 }
