@@ -11,6 +11,8 @@
 //! | [`endpoints`] | control planes: Services, Routes, workloads and records of every service |
 //! | [`hosts`] | addresses that policies put on nodes, claimed where IPSets look |
 //! | [`vips`] | virtual addresses for Services, by MetalLB's rules |
+//! | [`keystone`] | services and endpoints of control planes, registered in Keystone |
+//! | [`clouds`] | OpenStack clouds that Secrets describe |
 //! | [`octavia`] | the management network of Octavia, in Neutron |
 //! | [`metrics`] | where controllers post their figures |
 //! | [`memberkey`] | the key with which agents sign what they tell each other |
@@ -19,11 +21,13 @@
 //! | [`making`] | how objects are made of objects, for those who do |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod clouds;
 pub mod dns;
 pub mod endpoints;
 pub mod hosts;
 mod io;
 pub mod ipam;
+pub mod keystone;
 pub mod making;
 pub mod memberkey;
 pub mod metrics;
@@ -51,6 +55,8 @@ pub struct Settings {
     pub cloud: Option<landbridge_openstack::Client>,
     /// Of the management network of Octavia.
     pub octavia: octavia::Settings,
+    /// Of what is registered in Keystone.
+    pub keystone: keystone::Settings,
 }
 
 /// Runs every controller until `stop` is done.
@@ -70,7 +76,12 @@ pub async fn run(client: kube::Client, settings: Settings, stop: impl Future<Out
             octavia::run(client.clone(), cloud.clone(), settings.octavia, stop.clone()).await;
         }
     };
+    let keystone = async {
+        if let (true, Some(cloud)) = (settings.control_planes, &settings.cloud) {
+            keystone::run(client.clone(), cloud.clone(), settings.keystone, stop.clone()).await;
+        }
+    };
     let dns = dns::run(client.clone(), settings.dns, stop.clone());
     let ipam = ipam::run(client.clone(), stop.clone());
-    futures::join!(ipam, hosts, vips, key, planes, octavia, dns);
+    futures::join!(ipam, hosts, vips, key, planes, octavia, keystone, dns);
 }
