@@ -23,6 +23,7 @@ mod logins;
 pub mod versions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -41,6 +42,10 @@ use crate::{Call, Client, Cloud, Error, Reply, Service};
 
 const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("landbridge/", env!("CARGO_PKG_VERSION")));
+
+/// Keystone counts in whole seconds: a token from the very second in which a password was changed, say, counts
+/// as one from before.
+const SECOND: Duration = Duration::from_millis(1100);
 
 /// A session with one cloud.
 pub struct Session {
@@ -82,6 +87,9 @@ impl Session {
                     Err(error) if error.status() == Some(401) && !is_renewed => {
                         is_renewed = true;
                         self.logins.forget(&login).await;
+                        if self.clock.now().duration_since(login.since).unsigned_abs() < SECOND {
+                            self.clock.sleep(SECOND).await;
+                        }
                         continue;
                     }
                     Err(error) => {

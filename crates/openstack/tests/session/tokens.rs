@@ -48,6 +48,25 @@ async fn a_token_that_is_refused_is_renewed_once_for_all() {
 }
 
 #[tokio::test]
+async fn a_token_of_the_second_of_a_revocation_is_not_renewed_in_that_second() {
+    let cloud = Small::new();
+    let client = cloud.client();
+    // The first token is refused at once, as after a change of the password.
+    cloud.state().faults.insert(3, Fault::Instead(401));
+    let before = cloud.state().now;
+    ask(&client).await.unwrap();
+    assert_eq!(cloud.state().logins, 2);
+    let waited = cloud.state().now.duration_since(before).unsigned_abs();
+    assert!(waited > Duration::from_secs(1), "{waited:?}");
+    // One that has served for a while is renewed without waiting.
+    cloud.pass(Duration::from_mins(1));
+    cloud.state().tokens.clear();
+    let before = cloud.state().now;
+    ask(&client).await.unwrap();
+    assert_eq!(cloud.state().now, before);
+}
+
+#[tokio::test]
 async fn a_service_that_refuses_every_token_is_told_apart() {
     let cloud = Small::new();
     let client = cloud.client();
