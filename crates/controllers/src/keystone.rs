@@ -31,6 +31,8 @@ pub mod round;
 pub mod steps;
 pub mod told;
 
+use std::time::Duration;
+
 pub use self::driver::run;
 
 /// What can be set.
@@ -38,10 +40,12 @@ pub use self::driver::run;
 pub struct Settings {
     /// The region of endpoints, where no KeystoneAPI says.
     pub region: String,
+    /// How often Keystone is looked at when nothing changes: what somebody changes there comes back.
+    pub period: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { region: "regionOne".to_owned() }
+        Self { region: "regionOne".to_owned(), period: Duration::from_secs(8) }
     }
 }

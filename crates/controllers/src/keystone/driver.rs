@@ -21,13 +21,10 @@ use crate::io::{Manager, is_lost};
 
 const MANAGER: Manager = Manager("landbridge-keystone");
 const GROUP: &str = "keystone.openstack.org";
-/// Without a change: what somebody changes in Keystone comes back.
-const EACH: Duration = Duration::from_secs(8);
 /// After a change, because more changes will follow.
 const SETTLE: Duration = Duration::from_millis(100);
-/// After a failure; twice as long after each further one.
+/// After a failure; twice as long after each further one, but not longer than without.
 const AGAIN: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_secs(30);
 /// So many rounds follow each other at once.
 const ROUNDS: usize = 8;
 
@@ -59,8 +56,8 @@ pub async fn run(kube: Kube, cloud: Client, settings: Settings, stop: impl Futur
             }
         };
         wait = match failures {
-            0 => EACH,
-            many => AGAIN.saturating_mul(1 << (many - 1).min(8)).min(LONGEST),
+            0 => settings.period,
+            many => AGAIN.saturating_mul(1 << (many - 1).min(8)).min(settings.period.max(AGAIN)),
         };
     }
 }
