@@ -29,9 +29,8 @@ fn is_neutrons(kind: &str, object: &Value) -> bool {
 fn other(value: &Value) -> Value {
     match value {
         Value::Bool(value) => json!(!value),
-        Value::Null => json!("changed"),
         Value::Number(number) => json!(number.as_i64().unwrap() + 1),
-        Value::String(_) => json!("changed"),
+        Value::Null | Value::String(_) => json!("changed"),
         Value::Array(list) if list.is_empty() => json!(["changed"]),
         Value::Array(_) => json!([]),
         Value::Object(_) => Value::Null,
@@ -120,16 +119,16 @@ fn is_fixed(kind: &str, field: &str, object: &Value) -> bool {
 /// What may be as it is.
 fn is_harmless(kind: &str, field: &str, object: &Value) -> bool {
     match (kind, field) {
-        // What a rule is for: Neutron cannot change that, and nobody minds.
-        ("security-group-rules", "description" | "name" | "tags") => true,
-        // Tags of others on what carries none of ours.
-        ("ports" | "routers", "tags") => true,
+        // What a rule is for cannot be changed, and nobody minds; tags of others on what carries none of ours; what IPv4
+        // does not have; what follows from policies.
+        ("security-group-rules", "description" | "name" | "tags")
+        | ("ports" | "routers", "tags")
+        | ("subnets", "ipv6_address_mode" | "ipv6_ra_mode")
+        | ("security-groups", "shared") => true,
         // How a network of amphorae is carried is Neutron's choice.
         ("networks", "provider:network_type" | "provider:physical_network") => {
             object["name"] != "octavia-provider-net"
         }
-        // What IPv4 does not have, and what follows from policies.
-        ("subnets", "ipv6_address_mode" | "ipv6_ra_mode") | ("security-groups", "shared") => true,
         _ => false,
     }
 }

@@ -6,6 +6,7 @@
 mod chance;
 mod cluster;
 mod drift;
+mod embedded;
 mod faults;
 mod plans;
 mod removal;

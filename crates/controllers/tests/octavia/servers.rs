@@ -1,6 +1,6 @@
 //! The same on servers that answer over HTTP: a real Keystone and Neutron, or the cloudlet.
 //!
-//! `LANDBRIDGE_TEST_KEYSTONE` names them, separated by spaces (`http://127.0.0.1:5000/v3`); user, project and password are
+//! `KEYSTONE_URL` names them, separated by spaces (`http://127.0.0.1:5000`, as `scripts/openstack-peer` prints it); user, project and password are
 //! admin, admin and `LANDBRIDGE_TEST_PASSWORD` (`secret`), and there is a physical network `octavia`.
 
 use std::env;
@@ -15,15 +15,16 @@ use crate::scene::{designed, keep, owner, seed};
 
 /// Who answers; none, and it is told.
 fn servers() -> Vec<(String, Client)> {
-    let urls = env::var("LANDBRIDGE_TEST_KEYSTONE").unwrap_or_default();
+    let urls = env::var("KEYSTONE_URL").unwrap_or_default();
     let password = env::var("LANDBRIDGE_TEST_PASSWORD").unwrap_or("secret".to_owned());
     let connect = |url: &str| {
-        let settings = Settings::simple(url, "admin", &password, "admin");
+        let root = format!("{}/v3", url.trim_end_matches('/').trim_end_matches("/v3"));
+        let settings = Settings::simple(&root, "admin", &password, "admin");
         (url.to_owned(), Client::connect(settings).unwrap())
     };
     let all: Vec<_> = urls.split_whitespace().map(connect).collect();
     if all.is_empty() {
-        let why = "Octavia's networks on a real Neutron: LANDBRIDGE_TEST_KEYSTONE names none";
+        let why = "Octavia's networks on a real Neutron: KEYSTONE_URL names none";
         println!("skipped: {why}");
         if let Some(notes) = env::var_os("LANDBRIDGE_SKIP_FILE") {
             use std::io::Write as _;
@@ -271,7 +272,7 @@ async fn story(url: &str, client: &Client) {
         designed(&json!({}), &json!({"routes": [{"dst": "172.28.0.0/16", "gw": "172.23.0.150"}]}));
     match pass(client, &owner(), &keep(&other)).await {
         Ended::Short { why, .. } => {
-            assert!(why.contains("subnet lb-mgmt-subnet has cidr"), "{why}")
+            assert!(why.contains("subnet lb-mgmt-subnet has cidr"), "{why}");
         }
         Ended::Done(_) => panic!("{url}: a prefix was changed"),
     }

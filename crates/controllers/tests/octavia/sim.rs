@@ -75,7 +75,7 @@ impl Sim {
             state.projects.insert("service".to_owned(), "p-service".to_owned());
             state.projects.insert("admin".to_owned(), "p-admin".to_owned());
             let quota = json!({"port": 500, "security_group": 10, "security_group_rule": 100, "network": 100});
-            state.quota = quota.as_object().unwrap().clone();
+            state.quota.clone_from(quota.as_object().unwrap());
             state.next_address = 7;
         });
         sim
@@ -99,7 +99,7 @@ impl Sim {
     pub fn create(&self, kind: &str, fields: Value) -> String {
         let (collection, singular) =
             COLLECTIONS.into_iter().find(|(_, singular)| *singular == kind).unwrap();
-        let body = json!({singular: fields});
+        let body = Value::Object(Map::from_iter([(singular.to_owned(), fields)]));
         let made = self.admin(&Method::POST, &format!("/{collection}"), body).unwrap();
         made[singular]["id"].as_str().unwrap().to_owned()
     }

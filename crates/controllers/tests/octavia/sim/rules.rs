@@ -316,7 +316,7 @@ impl State {
                 object["fixed_ips"] = self.addresses(&fixed, id)?;
             }
             "networks" if !was_external && object["router:external"] == true => {
-                self.open(&object)?
+                self.open(&object)?;
             }
             "networks" if was_external && object["router:external"] == false => {
                 let used = self.of("ports").any(|port| {
