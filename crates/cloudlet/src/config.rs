@@ -63,7 +63,8 @@ const QUOTAS: [(&str, i64); 11] = [
     ("trunk", -1),
 ];
 
-/// Extensions that a Neutron has or has not, and this one has unless it is told otherwise.
+/// Extensions that a Neutron has or has not; this one has them unless it is told otherwise, but for
+/// `uplink-status-propagation`, which the clouds of the seeds do not have.
 pub const OPTIONAL: [&str; 11] = [
     "data-plane-status",
     "dns-domain-ports",
@@ -108,7 +109,11 @@ impl Default for NetworkConfig {
             physical_mtu: 1500,
             tunnel_mtu: 1500,
             quotas: QUOTAS.map(|(name, bound)| (name.to_owned(), bound)).into(),
-            extensions: OPTIONAL.map(str::to_owned).into(),
+            extensions: OPTIONAL
+                .into_iter()
+                .filter(|alias| *alias != "uplink-status-propagation")
+                .map(str::to_owned)
+                .collect(),
             dns_domain: "openstacklocal.".to_owned(),
             zones: vec!["nova".to_owned()],
             page_limit: 0,

@@ -32,7 +32,7 @@ pub fn forget(tx: &mut Tx<'_>, index: &str, id: &str) {
 
 /// Whether it has ended.
 pub fn is_over(credential: &Object, now: Timestamp) -> bool {
-    let end = credential.some_text("expires_at").map(|text| moment(text));
+    let end = credential.some_text("expires_at").map(moment);
     end.is_some_and(|end| end.is_none_or(|end| end <= now))
 }
 

@@ -213,9 +213,8 @@ fn check(field: &Field, value: &Value) -> Result<(), Refusal> {
     };
     match field.is {
         Is::Name => text(false),
-        Is::Text => text(true),
         Is::TextOrNull if value.is_null() => Ok(()),
-        Is::TextOrNull => text(true),
+        Is::Text | Is::TextOrNull => text(true),
         Is::Flag if value.is_boolean() => Ok(()),
         Is::Flag => Err(wrong(format!("{shown} is not of type 'boolean'"))),
         Is::Texts if value.as_array().is_some_and(|a| a.iter().all(Value::is_string)) => Ok(()),

@@ -57,10 +57,12 @@ fn versions(request: &Request) -> Response {
         .with("location", format!("{}/v3/", request.base))
 }
 
+#[allow(clippy::unnecessary_wraps)] // every answer has one type, though these do not fail
 fn ok(body: &Value) -> Answer {
     Ok(Response::json(StatusCode::OK, body))
 }
 
+#[allow(clippy::unnecessary_wraps)] // as above
 fn done() -> Answer {
     Ok(Response::empty(StatusCode::NO_CONTENT))
 }
@@ -275,6 +277,7 @@ fn targets(tx: &Tx<'_>, user: &str, kind: &str) -> Vec<String> {
     held
 }
 
+#[allow(clippy::unnecessary_wraps)] // as above
 fn of_user(tx: &Tx<'_>, request: &Request, user: &str, what: &str) -> Answer {
     if what == "groups" {
         let all = members::groups_of(tx, user);
@@ -332,6 +335,7 @@ fn grants(tx: &mut Tx<'_>, request: &Request, actor: &str, target: &str, rest: &
     }
 }
 
+#[allow(clippy::unnecessary_wraps)] // as above
 fn inferences(tx: &Tx<'_>, request: &Request) -> Answer {
     let short = |role: &Object| json!({"id": role.id(), "name": role.text("name")});
     let one = |role: Object| {

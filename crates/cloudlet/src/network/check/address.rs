@@ -23,7 +23,7 @@ pub fn ip_address(value: &Value) -> Result<IpAddr, Wrong> {
         return text.parse::<Ipv6Addr>().map(IpAddr::V6).map_err(|_| wrong());
     }
     // Zeros in front are read, and refused with what was probably meant.
-    let parts: Option<Vec<u8>> = text.split('.').map(|part| decimal(part)).collect();
+    let parts: Option<Vec<u8>> = text.split('.').map(decimal).collect();
     let Some([a, b, c, d]) = parts.as_deref() else { return Err(wrong()) };
     let address = Ipv4Addr::new(*a, *b, *c, *d);
     if address.to_string() != text {

@@ -13,6 +13,7 @@ fn says(check: Check, value: &Value) -> String {
 
 #[test]
 fn every_check_says_what_neutron_says() {
+    #[allow(clippy::enum_glob_use)] // a table of them
     use Check::*;
     let uuid = "31343e00-8e1d-4ca0-9097-758e19e542b7";
     let cases: Vec<(Check, Value, String)> = vec![

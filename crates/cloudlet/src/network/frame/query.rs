@@ -15,7 +15,6 @@ use crate::caller::Caller;
 use crate::network::fault::Fault;
 use crate::network::python;
 use crate::network::resource::Resource;
-use crate::object::Object;
 use crate::request::{Request, Response};
 use crate::state::Tx;
 
@@ -46,7 +45,9 @@ pub fn list(
     if let Some(marker) = page.marker() {
         resource.seen(tx, who, marker)?;
     }
-    let mut found = Vec::new();
+    // Of those that pass only what they are sorted by is kept: a list of all ports must not take the
+    // room of all ports.
+    let mut found: Vec<Found> = Vec::new();
     for id in filters.candidates(tx, resource) {
         let Some(mut object) = tx.get(resource.kind, &id) else { continue };
         if !filters.may_hold(&object) || !resource.rules.visible(tx, who, &object) {
@@ -54,18 +55,31 @@ pub fn list(
         }
         resource.rules.present(tx, tx.config, who, &mut object);
         if filters.hold(tx, resource, &object) {
-            found.push(object);
+            let keys = sorts.iter().map(|(key, _)| object.get(key).clone()).collect();
+            found.push(Found { id, keys });
         }
     }
-    found.sort_by(|a, b| by(&sorts, a, b).then_with(|| a.id().cmp(b.id())));
-    let shown = page.cut(found);
-    let links = page.links(request, &shown);
-    let strip = |object| show::strip(tx, tx.config, who, resource, object, &fields);
-    let mut body = wrapped(resource.plural, shown.into_iter().map(strip).collect());
-    if let (Some(links), Some(map)) = (links, body.as_object_mut()) {
-        map.insert(format!("{}_links", resource.plural), links);
+    found.sort_by(|a, b| by(&sorts, a, b).then_with(|| a.id.cmp(&b.id)));
+    let shown: Vec<String> = page.cut(found.into_iter().map(|found| found.id).collect());
+    let mut body = format!("{{\"{}\": [", resource.plural);
+    for (at, id) in shown.iter().enumerate() {
+        let Some(object) = tx.get(resource.kind, id) else { continue };
+        let shown = show::show(tx, tx.config, who, resource, object, &fields);
+        body.push_str(if at == 0 { "" } else { ", " });
+        body.push_str(&shown.to_string());
     }
-    Ok(Response::json(StatusCode::OK, &body))
+    body.push(']');
+    if let Some(links) = page.links(request, &shown) {
+        body.push_str(&format!(", \"{}_links\": {links}", resource.plural));
+    }
+    body.push('}');
+    Ok(Response { status: StatusCode::OK, headers: Vec::new(), body: body.into() })
+}
+
+/// An object that passes the filters: its id, and what it is sorted by.
+struct Found {
+    id: String,
+    keys: Vec<Value>,
 }
 
 fn fields(request: &Request) -> Vec<&str> {
@@ -105,9 +119,9 @@ fn sorts(tx: &Tx<'_>, resource: &'static Resource, request: &Request) -> Result<
     Ok(named.collect())
 }
 
-fn by(sorts: &Sorts, a: &Object, b: &Object) -> Ordering {
-    for (key, ascending) in sorts {
-        let order = compare(a.get(key), b.get(key));
+fn by(sorts: &Sorts, a: &Found, b: &Found) -> Ordering {
+    for ((_, ascending), (a, b)) in sorts.iter().zip(a.keys.iter().zip(&b.keys)) {
+        let order = compare(a, b);
         if order != Ordering::Equal {
             return if *ascending { order } else { order.reverse() };
         }

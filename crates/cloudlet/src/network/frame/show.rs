@@ -21,8 +21,8 @@ pub fn show(
     strip(state, config, who, resource, object, fields)
 }
 
-/// The same for an object that has its computed attributes already.
-pub fn strip(
+/// The attributes of an object, computed ones included, that the caller sees.
+fn strip(
     state: &State,
     config: &Config,
     who: &Caller,

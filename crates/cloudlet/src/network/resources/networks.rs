@@ -187,13 +187,14 @@ impl Rules for Networks {
         Ok(())
     }
 
-    fn present(&self, state: &State, config: &Config, who: &Caller, network: &mut Object) {
+    fn present(&self, state: &State, _config: &Config, who: &Caller, network: &mut Object) {
         let id = network.id().to_owned();
         let subnets: Vec<Value> =
             state.find_ids(SUBNET.kind, "network_id", &id).map(Value::from).collect();
         network.set("subnets", subnets);
         network.set("shared", rbac::grants(state, &id, SHARED, who.project()));
-        network.set("availability_zones", availability_zones(config, network));
+        // Nothing hosts a network in a zone of its own: what was asked for, the hints show.
+        network.set("availability_zones", json!([]));
         // Only an external network can be the default one.
         if !network.flag("router:external") {
             network.remove("is_default");
@@ -249,12 +250,6 @@ pub fn zones(config: &Config, object: &Object) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// Where the network is: nothing hosts it in a zone of its own, so what was asked for is shown by the
-/// hints alone.
-fn availability_zones(_config: &Config, _network: &Object) -> Value {
-    json!([])
 }
 
 /// Makes the network shared with everybody, or ends that.

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::network::fault::Fault;
-use crate::object::Object;
 use crate::request::{Request, encode};
 
 /// Which part of a list is asked for.
@@ -42,9 +41,9 @@ impl Page {
 
     /// The part of the sorted list that is asked for. A marker that the filters leave
     /// out is passed over: the page begins at the list's beginning.
-    pub fn cut(&self, mut found: Vec<Object>) -> Vec<Object> {
+    pub fn cut(&self, mut found: Vec<String>) -> Vec<String> {
         let Some(limit) = self.limit else { return found };
-        let at = self.marker.as_deref().and_then(|id| found.iter().position(|o| o.id() == id));
+        let at = self.marker.as_deref().and_then(|id| found.iter().position(|one| one == id));
         if self.reverse {
             found.truncate(at.unwrap_or(found.len()));
             let first = found.len().saturating_sub(limit);
@@ -56,7 +55,7 @@ impl Page {
     }
 
     /// Where to go on; `None` where nothing was asked for by pages.
-    pub fn links(&self, request: &Request, shown: &[Object]) -> Option<Value> {
+    pub fn links(&self, request: &Request, shown: &[String]) -> Option<Value> {
         let limit = self.limit?;
         let short = shown.len() < limit;
         let mut links = Vec::new();
@@ -70,7 +69,7 @@ impl Page {
     }
 }
 
-fn link(request: &Request, at: Option<&Object>, reverse: bool) -> String {
+fn link(request: &Request, at: Option<&String>, reverse: bool) -> String {
     let kept = |name: &str| name != "marker" && name != "page_reverse";
     let mut query: Vec<(&str, &str)> = request
         .query
@@ -78,7 +77,7 @@ fn link(request: &Request, at: Option<&Object>, reverse: bool) -> String {
         .filter(|(name, _)| kept(name))
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    query.extend(at.map(|object| ("marker", object.id())));
+    query.extend(at.map(|id| ("marker", id.as_str())));
     if reverse {
         query.push(("page_reverse", "True"));
     }

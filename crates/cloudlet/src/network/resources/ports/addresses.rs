@@ -101,7 +101,7 @@ pub fn update(
     release(tx, &gone);
     let mut fixed = kept;
     // An address that was just let go may be asked for again in the same call: on another subnet.
-    let gone_keys: Vec<String> = gone.iter().filter_map(|fixed| key(fixed)).collect();
+    let gone_keys: Vec<String> = gone.iter().filter_map(key).collect();
     fixed.extend(take_but(tx, port, wanted, &gone_keys)?);
     port.set("fixed_ips", fixed);
     Ok(())
@@ -274,8 +274,8 @@ fn eui64(subnet: &Object, mac: &str) -> Option<IpAddr> {
     for (byte, pair) in bytes.iter_mut().zip(mac.split(':')) {
         *byte = u8::from_str_radix(pair, 16).ok()?;
     }
-    let [a, b, c, d, e, f] = bytes;
-    let low = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    let [first, second, third, fourth, fifth, sixth] = bytes;
+    let low = u64::from_be_bytes([first ^ 2, second, third, 0xff, 0xfe, fourth, fifth, sixth]);
     Some(Ipv6Addr::from(u128::from(net.network()) | u128::from(low)).into())
 }
 

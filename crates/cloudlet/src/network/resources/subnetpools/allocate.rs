@@ -75,11 +75,11 @@ pub fn prefix(
         Some(net) if covers(&free, net) => net,
         Some(_) => {
             return Err(failed(
-                "Cannot allocate requested subnet from the available set of prefixes".to_owned(),
+                "Cannot allocate requested subnet from the available set of prefixes",
             ));
         }
         None => lowest(&free, length, version == Some(4)).ok_or_else(|| {
-            failed(format!("Insufficient prefix space to allocate subnet size /{length}"))
+            failed(&format!("Insufficient prefix space to allocate subnet size /{length}"))
         })?,
     };
     quota(tx, subnet, pool, net)?;
@@ -110,7 +110,7 @@ fn affinity(
     Ok(())
 }
 
-fn failed(reason: String) -> Fault {
+fn failed(reason: &str) -> Fault {
     Fault::new(500, "SubnetAllocationError", format!("Failed to allocate subnet: {reason}."))
 }
 

@@ -52,13 +52,13 @@ pub fn complete(subnet: &mut Object, net: IpNet) -> Result<(), Fault> {
         subnet.set("gateway_ip", gateway.to_string());
     }
     let gateway = subnet.some_text("gateway_ip").and_then(|text| text.parse().ok());
-    let ranges = if !subnet.list("allocation_pools").is_empty() {
+    let ranges = if subnet.list("allocation_pools").is_empty() {
+        default_pools(net, gateway)
+    } else {
         let ranges = given(subnet.list("allocation_pools"))?;
         inside(&ranges, net)?;
         clear_of(&ranges, gateway)?;
         ranges
-    } else {
-        default_pools(net, gateway)
     };
     subnet.set("allocation_pools", values(&ranges));
     Ok(())
