@@ -102,14 +102,14 @@ impl World {
         let ended = round(&self.client, &records, REGION, self.now).await;
         for (place, write) in ended.writes.iter().take(arrive) {
             let record = &records[*place];
-            self.write((record.kind, record.key.name.to_string()), write);
+            self.write(&(record.kind, record.key.name.to_string()), write);
         }
         ended
     }
 
-    fn write(&mut self, key: (Kind, String), write: &Write) {
+    fn write(&mut self, key: &(Kind, String), write: &Write) {
         let version = self.next();
-        let Some(object) = self.objects.get_mut(&key) else { return };
+        let Some(object) = self.objects.get_mut(key) else { return };
         let (patch, part) = match write {
             Write::Finalizers(patch) => (patch, "metadata"),
             Write::Status(patch) => (patch, "status"),
@@ -123,7 +123,7 @@ impl World {
         }
         merge(&mut object[part], &patch[part]);
         object["metadata"]["resourceVersion"] = version.into();
-        self.collect(&key);
+        self.collect(key);
     }
 
     /// Rounds until nothing moves.

@@ -22,7 +22,7 @@ impl Transport for Lossy {
             let is_login = request.uri().path().ends_with("/auth/tokens");
             let is_write = request.method() != Method::GET && !is_login;
             let answer = self.net.send(request).await?;
-            if is_write && self.writes.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+            if is_write && self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
                 self.lost.fetch_add(1, Ordering::Relaxed);
                 return Err(Trouble::Lost("cut".to_owned()));
             }
