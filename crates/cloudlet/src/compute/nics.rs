@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::refusal::Refusal;
 use crate::caller::Caller;
 use crate::network::resources::networks::NETWORK;
-use crate::network::resources::ports::{self, PORT};
+use crate::network::resources::ports::PORT;
 use crate::network::resources::rbac::{self, SHARED};
-use crate::network::resources::routers::{change_port, elevated};
+use crate::network::resources::routers::{change_port, elevated, remove_port};
 use crate::network::resources::security_groups::GROUP;
 use crate::network::{quota, standard};
 use crate::object::Object;
@@ -108,10 +108,10 @@ pub fn plug(
 
 /// Takes a port from the server: one that was made for it goes.
 pub fn unplug(tx: &mut Tx<'_>, who: &Caller, port: &Object, made: bool) -> Result<(), Refusal> {
-    let who = elevated(who);
     if made {
-        return Ok(ports::remove(tx, &who, port)?);
+        return Ok(remove_port(tx, who, port)?);
     }
+    let who = elevated(who);
     let free = json!({"device_id": "", "device_owner": "", "binding:host_id": ""});
     let mut port = change_port(tx, &who, port, free)?;
     port.set("status", "DOWN");

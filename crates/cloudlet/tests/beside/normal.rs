@@ -45,6 +45,8 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>"),
         (r"\b[0-9a-f]{32}\b", "<hex>"),
         (r"\bfa:16:3e(:[0-9a-f]{2}){3}\b", "<mac>"),
+        // An address in the memory of Neutron, which it shows with the name of a function.
+        (r"-\d+ failed with", "-<number> failed with"),
         (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?", "<time>"),
     ];
     patterns.map(|(text, name)| (Regex::new(text).expect("a pattern"), name)).into()
@@ -53,6 +55,24 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(\d{1,3}(\.\d{1,3}){3}|[0-9a-f]{1,4}(:[0-9a-f]{0,4}){2,7})\b").expect("a pattern")
 });
+
+static SET: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{('[^':]*'(?:, '[^':]*')*)\}").expect("a pattern"));
+
+/// Where answers have addresses.
+const ADDRESSES: [&str; 3] = ["ip_address", "floating_ip_address", "fixed_ip_address"];
+
+/// A body without ranges, the ends of which may be chosen like all the rest of them.
+fn without_ranges(body: &Value) -> Value {
+    match body {
+        Value::Array(items) => items.iter().map(without_ranges).collect(),
+        Value::Object(map) => {
+            let rest = map.iter().filter(|(key, _)| *key != "allocation_pools");
+            rest.map(|(key, value)| (key.clone(), without_ranges(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
 
 /// What turns answers of one server into plain ones, over one story.
 pub struct Normal {
@@ -69,7 +89,7 @@ impl Normal {
     pub fn new(story: &Story, identity: &str, network: &str) -> Self {
         let mut certain: BTreeSet<String> = story.certain.iter().cloned().collect();
         for call in &story.calls {
-            let body = call.body.as_ref().map(ToString::to_string).unwrap_or_default();
+            let body = call.body.as_ref().map(without_ranges).unwrap_or_default().to_string();
             for text in [&call.line, &body] {
                 certain.extend(ADDRESS.find_iter(text).map(|found| found.as_str().to_owned()));
             }
@@ -109,9 +129,8 @@ impl Normal {
         match body {
             Value::Object(map) => {
                 for (key, value) in map {
-                    let address = ["ip_address", "floating_ip_address", "fixed_ip_address"];
                     match value.as_str() {
-                        Some(text) if address.contains(&key.as_str()) => {
+                        Some(text) if ADDRESSES.contains(&key.as_str()) => {
                             if !self.certain.contains(text) && !text.contains('/') {
                                 self.chosen.insert(text.to_owned());
                             }
@@ -132,7 +151,19 @@ impl Normal {
             Value::Object(map) => {
                 let mut out: Map<String, Value> = Map::new();
                 for (key, value) in map {
-                    out.insert(self.text(key, names), self.value(value, names));
+                    // Where Neutron forgets to hide the number of a row in a table of its database.
+                    if key == "standard_attr_id" {
+                        continue;
+                    }
+                    let value = match (key.as_str(), value.as_str()) {
+                        ("message", Some(text)) => self.message(text, names).into(),
+                        (key, Some(text)) if ADDRESSES.contains(&key) && self.chosen.contains(text) => {
+                            "<address>".into()
+                        }
+                        ("audit_ids", _) => "<random>".into(),
+                        _ => self.value(value, names),
+                    };
+                    out.insert(self.text(key, names), value);
                 }
                 // The number of a tunnel is the server's choice.
                 let tunnel = ["vxlan", "geneve", "gre"].map(Value::from);
@@ -145,6 +176,23 @@ impl Normal {
         }
     }
 
+    /// In a message every address that no call names is chosen.
+    fn message(&self, text: &str, names: &[(&str, String)]) -> String {
+        let text = self.text(text, names);
+        let known = |found: &regex::Captures<'_>| {
+            let chosen = !self.certain.contains(&found[0]);
+            if chosen { "<address>".to_owned() } else { found[0].to_owned() }
+        };
+        let text = ADDRESS.replace_all(&text, known);
+        // A set of Python has another order in every process.
+        let sorted = |found: &regex::Captures<'_>| {
+            let mut items: Vec<&str> = found[1].split(", ").collect();
+            items.sort_unstable();
+            format!("{{{}}}", items.join(", "))
+        };
+        SET.replace_all(&text, sorted).into_owned()
+    }
+
     fn text(&self, text: &str, names: &[(&str, String)]) -> String {
         let mut text = text.to_owned();
         for (root, name) in &self.roots {
@@ -155,17 +203,6 @@ impl Normal {
         }
         for (pattern, name) in PATTERNS.iter() {
             text = pattern.replace_all(&text, *name).into_owned();
-        }
-        if !self.chosen.is_empty() {
-            let known = |found: &regex::Captures<'_>| match self.chosen.contains(&found[0]) {
-                true => "<address>".to_owned(),
-                false => found[0].to_owned(),
-            };
-            text = ADDRESS.replace_all(&text, known).into_owned();
-            // In names: host-10-0-0-5.
-            for address in &self.chosen {
-                text = text.replace(&format!("host-{}", address.replace(['.', ':'], "-")), "host-<address>");
-            }
         }
         text
     }

@@ -107,6 +107,14 @@ fn change(
     given: &Value,
     adds: bool,
 ) -> Result<Value, Fault> {
+    let wrong = given.as_array().and_then(|items| {
+        let is_net = |item: &&Value| item.as_str().is_some_and(|text| text.parse::<ipnet::IpNet>().is_ok());
+        items.iter().find(|item| !is_net(item))
+    });
+    if let Some(wrong) = wrong {
+        let message = format!("invalid IPNetwork {}", python::str(wrong));
+        return Err(Fault::bad("AddrFormatError", message));
+    }
     let given = Check::Cidrs.run(given).map_err(|wrong| match wrong {
         Wrong::Reason(reason) => Fault::input(reason),
         Wrong::Fault(fault) => fault,
@@ -144,5 +152,9 @@ fn change(
 
 fn shown(tx: &Tx<'_>, who: &Caller, group: Object) -> Value {
     let config: &Config = tx.config;
-    crate::network::frame::show(tx, config, who, &ADDRESS_GROUP, group, &[])
+    let shared = rbac::grants(tx, group.id(), SHARED, who.project());
+    let mut shown = crate::network::frame::show(tx, config, who, &ADDRESS_GROUP, group, &[]);
+    // Neutron tells of it only here.
+    shown["shared"] = shared.into();
+    shown
 }

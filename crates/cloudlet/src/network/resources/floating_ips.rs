@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::ports::{self, PORT};
-use super::routers::{GATEWAY, INTERFACE, elevated, in_service};
+use super::ports::PORT;
+use super::routers::{GATEWAY, INTERFACE, elevated, in_service, remove_port};
 use super::subnets::SUBNET;
 use crate::caller::Caller;
 use crate::config::Config;
@@ -114,7 +114,7 @@ impl Rules for FloatingIps {
     fn delete(&self, tx: &mut Tx<'_>, who: &Caller, ip: &Object) -> Result<(), Fault> {
         let ports: Vec<Object> = tx.find(PORT.kind, "device_id", ip.id()).collect();
         for port in ports.iter().filter(|port| port.text("device_owner") == OWNER) {
-            ports::remove(tx, &elevated(who), port)?;
+            remove_port(tx, who, port)?;
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Rules for FloatingIps {
                 "device_id",
                 "device_owner",
             ];
-            Value::from_iter(names.map(|name| (name, port.get(name).clone())))
+            names.into_iter().map(|name| (name, port.get(name).clone())).collect::<Value>()
         });
         ip.set("port_details", details);
     }

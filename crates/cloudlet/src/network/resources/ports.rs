@@ -107,6 +107,11 @@ impl Rules for Ports {
             || networks::owns_network(state, who, port, "reader")
     }
 
+    fn counts(&self, name: &str) -> bool {
+        // Neutron keeps it in a table of its own.
+        name != "binding:vnic_type"
+    }
+
     fn select(&self, _state: &State, port: &Object, name: &str, values: &[&str]) -> Option<bool> {
         match name {
             // A beginning, as Neutron takes it: `fixed_ips=ip_address_substr=10.0`.

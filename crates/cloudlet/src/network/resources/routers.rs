@@ -267,6 +267,12 @@ pub fn in_service(port: &Object) -> Fault {
     )
 }
 
+/// Removes a port that this service made or took, unless a trunk needs it.
+pub fn remove_port(tx: &mut Tx<'_>, who: &Caller, port: &Object) -> Result<(), Fault> {
+    super::trunks::port_may_go(tx, who, port)?;
+    super::ports::remove(tx, &elevated(who), port)
+}
+
 /// Changes a port as an update would; for what this service does to ports.
 pub fn change_port(
     tx: &mut Tx<'_>,

@@ -143,10 +143,10 @@ impl Rules for Groups {
         Ok(())
     }
 
-    fn present(&self, state: &State, _config: &Config, who: &Caller, group: &mut Object) {
+    fn present(&self, state: &State, config: &Config, who: &Caller, group: &mut Object) {
         group.set("shared", rbac::grants(state, group.id(), SHARED, who.project()));
         let rules = state.find(&RULE_KIND, "security_group_id", group.id()).map(|mut rule| {
-            RULE.rules.present(state, _config, who, &mut rule);
+            RULE.rules.present(state, config, who, &mut rule);
             rule.set("tenant_id", rule.project().to_owned());
             rule.set("tags", json!([]));
             Value::from(rule)

@@ -66,7 +66,9 @@ impl Rules for Trunks {
     fn create(&self, tx: &mut Tx<'_>, who: &Caller, mut trunk: Object) -> Result<Object, Fault> {
         let port = PORT.seen(tx, who, trunk.text("port_id"))?;
         free(tx, &port)?;
-        if !port.text("device_id").is_empty() && port.text("binding:vif_type") != "unbound" {
+        // What Neutron uses itself it also takes away itself.
+        let bound = !port.text("device_id").is_empty() && port.text("binding:vif_type") != "unbound";
+        if bound || port.text("device_owner").starts_with("network:") {
             return Err(parent_in_use(port.id()));
         }
         let children = subports::resolved(tx, who, &trunk, trunk.list("sub_ports"))?;

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{GATEWAY, change_port, elevated, interfaces};
+use super::{GATEWAY, change_port, elevated, interfaces, remove_port};
 use crate::caller::Caller;
 use crate::network::check::{self, Check, Checked, Wrong};
 use crate::network::fault::Fault;
 use crate::network::python;
 use crate::network::resources::floating_ips;
 use crate::network::resources::networks::NETWORK;
-use crate::network::resources::ports::{self, PORT};
+use crate::network::resources::ports::PORT;
 use crate::network::resources::subnets::SUBNET;
 use crate::network::standard;
 use crate::object::Object;
@@ -138,7 +138,7 @@ fn close(tx: &mut Tx<'_>, who: &Caller, router: &mut Object, port: &Object) -> R
             ),
         ));
     }
-    ports::remove(tx, &elevated(who), port)?;
+    remove_port(tx, who, port)?;
     router.set("gw_port_id", Value::Null);
     Ok(())
 }

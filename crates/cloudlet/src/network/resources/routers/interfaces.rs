@@ -3,12 +3,12 @@
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::{INTERFACE, ROUTER, change_port, elevated, routes};
+use super::{INTERFACE, ROUTER, change_port, elevated, remove_port, routes};
 use crate::caller::Caller;
 use crate::network::check::{self, Wrong};
 use crate::network::fault::Fault;
 use crate::network::resources::floating_ips;
-use crate::network::resources::ports::{self, PORT};
+use crate::network::resources::ports::PORT;
 use crate::network::resources::rbac::{self, SHARED};
 use crate::network::resources::subnets::{self, SUBNET};
 use crate::network::standard;
@@ -63,7 +63,7 @@ pub fn remove(
             for subnet in &subnets {
                 unused(tx, router, subnet)?;
             }
-            ports::remove(tx, &elevated(who), &port)?;
+            remove_port(tx, who, &port)?;
             (port, subnets)
         }
         (None, Some(id)) => {
@@ -93,7 +93,7 @@ fn leave(tx: &mut Tx<'_>, who: &Caller, port: &Object, subnet: &str) -> Result<(
     let rest: Vec<Value> =
         port.list("fixed_ips").iter().filter(|fixed| !of_subnet(fixed)).cloned().collect();
     if rest.is_empty() {
-        return ports::remove(tx, &elevated(who), port);
+        return remove_port(tx, who, port);
     }
     change_port(tx, &elevated(who), port, json!({"fixed_ips": rest})).map(|_| ())
 }
@@ -191,9 +191,10 @@ pub fn no_overlap(tx: &Tx<'_>, router: &str, new: &[Object]) -> Result<(), Fault
                 return Err(bad(format!("Router already has a port on subnet {}", subnet.id())));
             }
         }
-        let held = match gateway {
-            true => tx.find(SUBNET.kind, "network_id", port.text("network_id")).collect(),
-            false => held,
+        let held = if gateway {
+            tx.find(SUBNET.kind, "network_id", port.text("network_id")).collect()
+        } else {
+            held
         };
         for (old, new) in held.iter().flat_map(|old| new.iter().map(move |new| (old, new))) {
             overlap(old, new)?;
