@@ -4,23 +4,30 @@
 //! names are kept in lower case, names of other scripts in the form that DNS has for them, an entry that
 //! stands twice counts once, and the first name of an address is what its reverse lookup answers.
 
+mod names;
+
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
+use memchr::memchr;
 
-use crate::settings::{BadOption, octets};
+pub(crate) use self::names::domain_name;
+use self::names::{NAME_HELP, odd_character, push_host_name, push_plain};
+use crate::settings::octets;
 use crate::warning::Warning;
-use crate::wire::{BadName, Name, push_text};
 
+/// Bytes of a line with one address and one short name.
+const SHORT_LINE: usize = 32;
 /// More of them tell nothing new, and somebody has to read them.
 const WARNINGS: usize = 1000;
 
 /// The good entries of one file, packed: there may be a hundred thousand.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
-    /// For each entry: length of the address, address, length of the name, name in wire form.
+    /// For each entry: length of the address (and [`FIRST`]), address, length of the name, name in wire form.
     packed: Vec<u8>,
     count: usize,
 }
@@ -31,7 +38,12 @@ pub struct Host<'h> {
     pub address: IpAddr,
     /// In wire form and lower case.
     pub name: &'h [u8],
+    /// Whether it is the first name of its address in the file: that is what the reverse lookup answers.
+    pub is_first: bool,
 }
+
+/// Stands with the length of the address of a first name.
+const FIRST: u8 = 0x80;
 
 impl Hosts {
     /// How many pairs of an address and a name there are.
@@ -66,28 +78,27 @@ impl Hosts {
 
     fn read(&self, at: usize) -> Option<(Host<'_>, usize)> {
         let all = self.packed.get(at..)?;
-        let (address, rest) = match all.split_first()? {
-            (4, rest) => {
-                let (bytes, rest) = rest.split_first_chunk::<4>()?;
-                (IpAddr::from(*bytes), rest)
-            }
-            (_, rest) => {
-                let (bytes, rest) = rest.split_first_chunk::<16>()?;
-                (IpAddr::from(*bytes), rest)
-            }
+        let (&marked, rest) = all.split_first()?;
+        let (address, rest) = if marked & !FIRST == 4 {
+            let (bytes, rest) = rest.split_first_chunk::<4>()?;
+            (IpAddr::from(*bytes), rest)
+        } else {
+            let (bytes, rest) = rest.split_first_chunk::<16>()?;
+            (IpAddr::from(*bytes), rest)
         };
         let (length, rest) = rest.split_first()?;
         let (name, rest) = rest.split_at_checked(usize::from(*length))?;
-        Some((Host { address, name }, all.len() - rest.len()))
+        Some((Host { address, name, is_first: marked & FIRST != 0 }, all.len() - rest.len()))
     }
 
-    fn push(&mut self, address: IpAddr, name: &[u8]) {
+    fn push(&mut self, address: IpAddr, name: &[u8], is_first: bool) {
         // Places are numbers of 31 bits. Nobody has a hosts file of 2 GiB.
         if self.packed.len() > (1 << 31) - 1024 {
             return;
         }
         let (bytes, length) = octets(address);
-        self.packed.push(if length == 4 { 4 } else { 16 });
+        let mark = if is_first { FIRST } else { 0 };
+        self.packed.push(mark | if length == 4 { 4 } else { 16 });
         self.packed.extend_from_slice(&bytes[..length]);
         self.packed.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
         self.packed.extend_from_slice(name);
@@ -103,17 +114,27 @@ impl std::fmt::Debug for Hosts {
 
 /// Reads a hosts file.
 pub fn parse(file: &str, text: &str) -> (Hosts, Vec<Warning>) {
+    // A guess that is too small makes the tables grow, which costs more than reading.
+    let about = text.len() / SHORT_LINE;
     let mut reader = Reader {
         file,
         hosts: Hosts { packed: Vec::with_capacity(text.len() + text.len() / 4), count: 0 },
         warnings: Vec::new(),
         more: 0,
         seen: HashSet::with_hasher(FixedState::default()),
-        first: HashMap::with_hasher(FixedState::default()),
+        first: HashMap::with_capacity_and_hasher(about, FixedState::default()),
         name: Vec::new(),
     };
-    for (number, line) in (1..).zip(text.lines()) {
+    let mut rest = text;
+    for number in 1.. {
+        // Searched by the byte: both are ASCII, and half of the time would else go into finding the ends of lines.
+        let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let (line, after) = rest.split_at(end);
         reader.line(number, line);
+        match after.get(1..) {
+            Some(after) => rest = after,
+            None => break,
+        }
     }
     if reader.more > 0 {
         let why = format!("{} more entries are wrong", reader.more);
@@ -134,17 +155,16 @@ struct Reader<'f> {
     hosts: Hosts,
     warnings: Vec<Warning>,
     more: usize,
-    /// Hashes of the entries so far.
+    /// The line and the place of the first entry of an address, by the hash of the address.
+    first: HashMap<u64, (u32, u32), FixedState>,
+    /// Hashes of the entries of addresses that have several.
     seen: HashSet<u64, FixedState>,
-    /// The line that names an address first, by the hash of the address: of two addresses with equal hashes, the
-    /// worst that comes is a warning too much.
-    first: HashMap<u64, u32, FixedState>,
     name: Vec<u8>,
 }
 
 impl Reader<'_> {
     fn line(&mut self, number: u32, line: &str) {
-        let line = line.split('#').next().unwrap_or_default();
+        let line = &line[..memchr(b'#', line.as_bytes()).unwrap_or(line.len())];
         let mut words = line.split_ascii_whitespace();
         let Some(word) = words.next() else { return };
         let Ok(address) = word.parse::<IpAddr>() else {
@@ -163,21 +183,36 @@ impl Reader<'_> {
 
     fn entry(&mut self, number: u32, address: IpAddr, word: &str) {
         self.name.clear();
-        if let Err(bad) = push_host_name(word, &mut self.name) {
+        let is_plain = push_plain(word, &mut self.name);
+        if !is_plain && let Err(bad) = push_host_name(word, &mut self.name) {
             return self.warn(number, word, &format!("{bad}, so that it is left out"), NAME_HELP);
         }
-        let hash = FixedState::default().hash_one((address, self.name.as_slice()));
-        if !self.seen.insert(hash) {
-            let why = format!("is a name of {address} already");
-            return self.warn(number, word, &why, "remove one of the two");
-        }
-        let first = *self.first.entry(FixedState::default().hash_one(address)).or_insert(number);
-        self.hosts.push(address, &self.name);
-        if first != number {
+        let hash = |name: &[u8]| FixedState::default().hash_one((address, name));
+        let place = u32::try_from(self.hosts.packed.len()).unwrap_or(u32::MAX);
+        let first = match self.first.entry(FixedState::default().hash_one(address)) {
+            Entry::Vacant(none) => {
+                none.insert((number, place));
+                None
+            }
+            Entry::Occupied(first) => {
+                let (line, place) = *first.get();
+                self.seen.extend(self.hosts.at(place).map(|host| hash(host.name)));
+                if !self.seen.insert(hash(&self.name)) {
+                    let why = format!("is a name of {address} already");
+                    return self.warn(number, word, &why, "remove one of the two");
+                }
+                Some(line)
+            }
+        };
+        self.hosts.push(address, &self.name, first.is_none());
+        if let Some(first) = first.filter(|first| *first != number) {
             let why = format!(
                 "is a second entry of {address}: line {first} is the first, and says what the reverse lookup answers"
             );
             self.warn(number, word, &why, "put all names of an address into one line");
+        }
+        if is_plain {
+            return;
         }
         if let Some(odd) = odd_character(word) {
             let help = if word.starts_with("*.") {
@@ -204,42 +239,4 @@ impl Reader<'_> {
             help: help.to_owned(),
         });
     }
-}
-
-const NAME_HELP: &str =
-    "use letters, digits and - with dots between the labels, at most 63 per label";
-
-/// A character that DNS carries and host names do not have.
-fn odd_character(text: &str) -> Option<char> {
-    let legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
-    text.is_ascii().then(|| text.chars().find(|char| !legal(*char)))?
-}
-
-/// A host name in wire form and lower case; other scripts become what DNS has for them (`xn--…`).
-fn push_host_name(text: &str, wire: &mut Vec<u8>) -> Result<(), BadName> {
-    let start = wire.len();
-    if text.is_ascii() {
-        if let Some(control) = text.chars().find(char::is_ascii_control) {
-            return Err(BadName::Character(control));
-        }
-        push_text(text, wire)?;
-    } else {
-        let odd = text.chars().find(|char| !char.is_ascii()).unwrap_or_default();
-        let ascii = idna::domain_to_ascii(text).map_err(|_| BadName::Character(odd))?;
-        push_text(&ascii, wire)?;
-    }
-    wire[start..].make_ascii_lowercase();
-    Ok(())
-}
-
-/// A name of an option.
-pub(crate) fn domain_name(text: &str) -> Result<Name, BadOption> {
-    let mut wire = Vec::with_capacity(text.len() + 2);
-    push_host_name(text, &mut wire)
-        .map_err(|bad| BadOption::new(format!("the name {text:?} {bad}"), NAME_HELP))?;
-    if let Some(space) = text.chars().find(|char| char.is_whitespace()) {
-        return Err(BadOption::new(format!("the name {text:?} holds {space:?}"), NAME_HELP));
-    }
-    Name::from_wire(&wire)
-        .ok_or_else(|| BadOption::new(format!("the name {text:?} is too long"), NAME_HELP))
 }

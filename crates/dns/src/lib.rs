@@ -19,6 +19,7 @@
 //! | [`forward`] | who is asked what is not known here, and what of the answer is believed |
 //! | [`cache`] | answers of others, for as long as they say |
 //! | [`limit`] | how many replies one network gets |
+//! | [`stream`] | messages on a connection |
 //! | [`follow`] | files, read and followed while they change |
 //! | [`server`] | sockets and threads around all of this |
 //! | [`command`] | `landbridge dns` as a process |
@@ -33,6 +34,7 @@ pub mod hosts;
 pub mod limit;
 pub mod server;
 pub mod settings;
+pub mod stream;
 mod warning;
 pub mod wire;
 

@@ -6,7 +6,7 @@ mod query;
 mod writer;
 
 pub use name::{BadName, Key, Name};
-pub(crate) use name::{ends_with, push_text, text as name_text};
+pub(crate) use name::{LONGEST, ends_with, push_text, text as name_text};
 pub(crate) use query::skip_name;
 pub use query::{Edns, Malformed, Query};
 pub use writer::{Data, Section, Writer};

@@ -184,7 +184,7 @@ impl Frame<'_> {
     }
 
     pub(crate) fn decode(self) -> Result<NetlinkPayload<RouteNetlinkMessage>, String> {
-        match NetlinkMessage::deserialize(self.0) {
+        match NetlinkMessage::deserialize(&crate::link::lean(self.0)) {
             Ok(message) => Ok(message.payload),
             Err(error) => Err(chain(&error)),
         }

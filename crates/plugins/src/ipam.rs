@@ -62,26 +62,53 @@ pub(crate) fn add(kind: &str, call: &Call, ipams: &dyn Ipams) -> Outcome<CniResu
     }
 }
 
+/// Why there is no link.
+pub(crate) enum Unmade {
+    /// The container has one of that name. Asked for its addresses again, some answer with those it has: they must
+    /// stay, and go with the DEL that follows.
+    Present(CniError),
+    Failed(CniError),
+}
+
+impl Unmade {
+    pub(crate) fn into_error(self) -> CniError {
+        let (Self::Present(error) | Self::Failed(error)) = self;
+        error
+    }
+}
+
+impl From<CniError> for Unmade {
+    fn from(error: CniError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Gets addresses while a link is made: whoever gives them may have to ask a cluster, and the kernel
-/// has time meanwhile. Without a link they are given back at once, so whoever calls has seen that there
-/// was none before; a link without them is the caller's to take away.
+/// has time meanwhile. Without a link they are given back at once; a link without them is the caller's
+/// to take away.
 pub(crate) fn add_beside<T: Send>(
     kind: &str,
     call: &Call,
     ipams: &dyn Ipams,
-    make: impl FnOnce() -> Outcome<T> + Send,
+    make: impl FnOnce() -> Result<T, Unmade> + Send,
 ) -> Outcome<(T, Outcome<CniResult>)> {
     let (made, given) = std::thread::scope(|scope| {
         // The kernel is the faster one, so this thread asks, and has not to be woken.
         let making = scope.spawn(make);
         let given = add(kind, call, ipams);
-        let broke_off = |_| Err(internal("making the link broke off"));
+        let broke_off = |_| Err(internal("making the link broke off").into());
         (making.join().unwrap_or_else(broke_off), given)
     });
-    if made.is_err() && given.is_ok() {
-        release(kind, call, ipams);
+    match made {
+        Ok(made) => Ok((made, given)),
+        Err(Unmade::Present(error)) => Err(error),
+        Err(Unmade::Failed(error)) => {
+            if given.is_ok() {
+                release(kind, call, ipams);
+            }
+            Err(error)
+        }
     }
-    made.map(|made| (made, given))
 }
 
 /// Takes addresses back after a failed ADD; the error of that is what matters.

@@ -5,10 +5,11 @@ use landbridge_cni::plugins::{Macvlan, MacvlanMode as Mode, Master, check_mtu};
 use landbridge_cni::result::{CniResult, Dns};
 use landbridge_linux::link::{Macvlan as Kind, MacvlanMode};
 use landbridge_linux::route::table;
-use landbridge_linux::{Handle, Link, LinkKind, NewLink};
+use landbridge_linux::{Handle, IfName, Link, LinkKind, NewLink};
 
 use crate::call::{Call, Ipams};
 use crate::failure::{Context, Outcome, internal, refused};
+use crate::ipam::Unmade;
 use crate::pod::{Pod, gone, mac_of, name_of, node, random_name, wanted_name};
 use crate::{ask_ipam, ipam, setup, verify};
 
@@ -30,34 +31,47 @@ pub(crate) fn run(call: &Call, ipams: &dyn Ipams) -> Outcome<Option<CniResult>> 
 
 fn add(call: &Call, config: &Macvlan, ipams: &dyn Ipams) -> Outcome<CniResult> {
     let name = wanted_name(call)?;
-    let pod = Pod::open(call)?;
-    // Before anybody is asked for an address: asked twice, some answer with the one that the interface
-    // has, and giving it back would take it from who uses it.
-    let what = || format!("failed to rename macvlan to \"{name}\"");
-    if pod.net.link(&name).doing(what)?.is_some() {
-        return Err(internal(format!("{}: the container has a link of that name already", what())));
-    }
-    let make = || create(call, config, &pod);
-    let only =
-        |link: &Link| CniResult { interfaces: vec![pod.interface(link)], ..CniResult::default() };
-    let outcome = if config.ipam.is_empty() {
-        let link = make()?;
+    let make = || -> Result<(Pod, Link), Unmade> {
+        let pod = Pod::open(call)?;
+        vacant(&pod, &name)?;
+        let link = create(call, config, &pod)?;
+        Ok((pod, link))
+    };
+    let only = |pod: &Pod, link: &Link| CniResult {
+        interfaces: vec![pod.interface(link)],
+        ..CniResult::default()
+    };
+    let (pod, outcome) = if config.ipam.is_empty() {
+        let (pod, link) = make().map_err(Unmade::into_error)?;
         let up = pod.net.set_up(&link).doing(|| format!("failed to set \"{name}\" UP"));
-        up.map(|()| only(&link))
+        let outcome = up.map(|()| only(&pod, &link));
+        (pod, outcome)
     } else {
-        let make_and_announce = || make().inspect(|_| pod.announce(&name));
-        let (link, given) = ipam::add_beside(&config.ipam, call, ipams, make_and_announce)?;
-        given.and_then(|given| {
-            let mut result = CniResult { ips: given.ips, routes: given.routes, ..only(&link) };
+        let make_and_announce = || make().inspect(|(pod, _)| pod.announce(&name));
+        let ((pod, link), given) = ipam::add_beside(&config.ipam, call, ipams, make_and_announce)?;
+        let outcome = given.and_then(|given| {
+            let mut result =
+                CniResult { ips: given.ips, routes: given.routes, ..only(&pod, &link) };
             result.ips.iter_mut().for_each(|ip| ip.interface = Some(0));
             let done = setup::configure_link(&pod, &link, &result);
             ipam::or_release(&config.ipam, call, ipams, done).map(|()| result)
-        })
+        });
+        (pod, outcome)
     };
     if outcome.is_err() {
         pod.undo_link(&name);
     }
     outcome.map(|result| CniResult { dns: dns(call), ..result })
+}
+
+/// Whether the container has no link of that name.
+fn vacant(pod: &Pod, name: &IfName) -> Result<(), Unmade> {
+    let what = || format!("failed to rename macvlan to \"{name}\"");
+    if pod.net.link(name).doing(what)?.is_some() {
+        let text = format!("{}: the container has a link of that name already", what());
+        return Err(Unmade::Present(internal(text)));
+    }
+    Ok(())
 }
 
 /// What the configuration itself tells resolvers.

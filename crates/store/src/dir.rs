@@ -4,12 +4,16 @@
 //! lock            flock()ed while a store is open; holds the pid for the error message
 //! format          the number of the format, checked before the state file is touched
 //! state.redb      the log
+//! state.journal   the last writes, which are not in the log yet; made with the first write
 //! state.redb.new  a log that is being created; never holds anything anybody was told about
 //! ```
 //!
 //! A new directory is filled in the order `state.redb.new`, `format`, rename to `state.redb`.
 //! So a crash in between leaves no `state.redb`, which is told apart from a lost one by the
 //! `.new` file, and is started over.
+//!
+//! Formats: 1 has no journal. Its directories are taken over as they are, but get the number 2 before
+//! there is a journal: a program that does not know of it would miss acknowledged writes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -21,7 +25,7 @@ use rustix::fs::FlockOperation;
 use crate::error::OpenError;
 
 /// The format this program writes, and the newest it reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A directory this process has to itself for as long as the value lives.
 pub(crate) struct StateDir {
@@ -71,7 +75,12 @@ impl StateDir {
         let format = self.path.join("format");
         let found = self.read_format(&format)?;
         match (exists(&state)?, found) {
-            (true, Some(_)) => return Ok(state),
+            (true, Some(found)) => {
+                if found < FORMAT {
+                    self.write_format(&format)?;
+                }
+                return Ok(state);
+            }
             (true, None) => {
                 return Err(OpenError::MissingFormat { dir: self.path.clone(), known: FORMAT });
             }
@@ -177,7 +186,7 @@ mod tests {
         let mode = |p: &Path| p.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
         assert_eq!(mode(&state), 0o600);
-        assert_eq!(fs::read_to_string(path.join("format")).unwrap(), "1\n");
+        assert_eq!(fs::read_to_string(path.join("format")).unwrap(), "2\n");
         assert_eq!(fs::read(open(&path).unwrap()).unwrap(), b"state");
     }
 
@@ -217,14 +226,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let format = root.path().join("format");
         open(root.path()).unwrap();
-        fs::write(&format, "2\n").unwrap();
+        fs::write(&format, "3\n").unwrap();
         let err = open(root.path()).unwrap_err();
-        assert!(matches!(err, OpenError::NewerFormat { found: 2, known: FORMAT, .. }), "{err}");
+        assert!(matches!(err, OpenError::NewerFormat { found: 3, known: FORMAT, .. }), "{err}");
         for text in ["", "x", "0", "-1", "1.5"] {
             fs::write(&format, text).unwrap();
             let err = open(root.path()).unwrap_err();
             assert!(matches!(err, OpenError::BadFormat { .. }), "{text:?}: {err}");
         }
+        fs::write(&format, "1\n").unwrap();
+        open(root.path()).unwrap();
+        assert_eq!(fs::read_to_string(&format).unwrap(), "2\n", "older programs are to refuse it");
         fs::remove_file(&format).unwrap();
         let err = open(root.path()).unwrap_err();
         assert!(matches!(err, OpenError::MissingFormat { .. }), "{err}");

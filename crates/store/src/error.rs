@@ -85,6 +85,30 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// A journal was in use and is gone.
+    #[error(
+        "journal {path} is gone although its directory was in use: restore the directory from a \
+             backup, or, to go on without the last writes (none are missing if the server was \
+             stopped in order), run: touch {path}"
+    )]
+    MissingJournal {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The journal holds acknowledged writes that cannot be read.
+    #[error(
+        "journal {path} is damaged at byte {offset} ({cause}): restore the directory from a \
+             backup, or keep a copy of the file for analysis and, to go on without the writes from \
+             there on, run: truncate -s {offset} {path}"
+    )]
+    DamagedJournal {
+        /// The file.
+        path: PathBuf,
+        /// Where it is damaged.
+        offset: usize,
+        /// What is wrong there.
+        cause: String,
+    },
     /// The state file cannot be read.
     #[error(
         "state file {path} is damaged ({cause}): restore the directory from a backup; keep \

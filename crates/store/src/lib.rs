@@ -2,7 +2,8 @@
 //! a ring of recent events for watches.
 //!
 //! ```text
-//!  write() ──▶ bounded queue ──▶ writer thread ──▶ one redb transaction (fdatasync) per batch
+//!  write() ──▶ bounded queue ──▶ writer thread ──▶ one frame of the journal (fdatasync) per batch,
+//!                                    │              now and then one redb transaction for many
 //!                                    │ then, under the ring's lock:
 //!                                    ├─▶ ring      ◀── watch(), snapshot_at()
 //!                                    ├─▶ snapshot  ◀── snapshot()   (readers never lock)
@@ -40,16 +41,19 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod announced;
-mod committer;
 mod dir;
+mod durable;
 mod entry;
 mod error;
+mod frame;
+mod journal;
 mod load;
 mod log;
 mod op;
 mod options;
 mod past;
 mod record;
+mod replay;
 mod ring;
 mod shared;
 mod snapshot;

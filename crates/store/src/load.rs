@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::entry::{Entry, Event, EventKind, Meta};
 use crate::error::OpenError;
-use crate::log::{Log, LogError};
+use crate::log::Log;
 use crate::record::{Body, Record};
 use crate::ring::{Limits, Ring};
 use crate::snapshot::State;
@@ -66,8 +66,7 @@ pub(crate) fn load<M: Meta>(
     limits: Limits,
     now: Duration,
 ) -> Result<Loaded<M>, OpenError> {
-    let damaged =
-        |err: LogError| OpenError::Damaged { path: log.path().to_owned(), cause: err.cause };
+    let damaged = |err| log.damaged(err);
     let marks = log.marks().map_err(damaged)?;
     let mut loaded = Loaded {
         revision: marks.revision,

@@ -1,5 +1,7 @@
 //! The log on disk: a redb table from revision to [`Record`], and a small one for marks.
 //!
+//! Writes come here some time after they were acknowledged, from the journal ([`crate::durable`]).
+//!
 //! Invariants:
 //!
 //! - a commit that returned `Ok` is on the disk (redb syncs, and verifies checksums at open);
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableError,
+    WriteTransaction,
 };
 use rustix::fs::Advice;
 
@@ -28,6 +31,7 @@ use crate::FIRST_REVISION;
 use crate::dir::failed;
 use crate::entry::{Event, EventKind};
 use crate::error::OpenError;
+use crate::frame::Generation;
 use crate::record::{Body, Record};
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
@@ -37,6 +41,9 @@ const MARKS: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FLOOR: &str = "floor";
 /// The mark of the highest revision at the time of the last deletion.
 const REVISION: &str = "revision";
+/// The marks of the journal's [`Generation`]: frames of others are in the log already.
+const GENERATION: &str = "journal";
+const SALT: &str = "journal salt";
 
 /// The log is read once, at open; after that the cache only serves the pages being written.
 const CACHE_BYTES: usize = 1 << 20;
@@ -51,9 +58,11 @@ pub(crate) struct Log {
     db: Option<Database>,
     /// Whether a failed commit may have left records behind.
     suspect: bool,
+    /// The highest revision that is known to be here.
+    reached: u64,
 }
 
-/// What one transaction does.
+/// What a commit does.
 pub(crate) struct Batch<M> {
     /// The revision that is published, that is: acknowledged as durable.
     pub published: u64,
@@ -61,6 +70,23 @@ pub(crate) struct Batch<M> {
     /// Records to delete, and the marks that have to be set with them.
     pub obsolete: Vec<u64>,
     pub marks: Marks,
+}
+
+impl<M> Batch<M> {
+    pub(crate) fn empty() -> Self {
+        let marks = Marks { floor: FIRST_REVISION, revision: FIRST_REVISION };
+        Self { published: 0, events: Vec::new(), obsolete: Vec::new(), marks }
+    }
+
+    /// Does what `later` does, too.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.published = later.published;
+        self.events.extend(later.events);
+        if !later.obsolete.is_empty() {
+            self.marks = later.marks;
+            self.obsolete.extend(later.obsolete);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +148,13 @@ pub(crate) fn create(file: File, path: &Path) -> Result<(), OpenError> {
 
 impl Log {
     pub(crate) fn open(path: PathBuf, opener: Opener) -> Result<Self, OpenError> {
-        match guarded(|| Ok(opener(&path)?)) {
-            Ok(db) => Ok(Self { path, opener, db: Some(db), suspect: false }),
+        let open = || {
+            let db = opener(&path)?;
+            let reached = last_revision(&db)?;
+            Ok((db, reached))
+        };
+        match guarded(open) {
+            Ok((db, reached)) => Ok(Self { path, opener, db: Some(db), suspect: false, reached }),
             Err(LogError { kind, cause }) => match kind {
                 io::ErrorKind::PermissionDenied
                 | io::ErrorKind::NotFound
@@ -159,26 +190,75 @@ impl Log {
         })
     }
 
-    /// Writes a batch durably, all of it or nothing.
-    pub(crate) fn commit<M>(&mut self, batch: &Batch<M>) -> Result<(), LogError> {
-        let db = match self.db.take() {
-            Some(db) => db,
-            None => self.reopen(batch.published)?,
-        };
-        match transact(&db, batch, self.suspect) {
-            Ok(()) => {
-                self.db = Some(db);
-                self.suspect = false;
-                Ok(())
-            }
-            Err(err) => {
-                self.suspect = true;
-                Err(err) // and the database is dropped, see the module's head
-            }
-        }
+    /// The journal's generation, if there ever was one.
+    pub(crate) fn generation(&self) -> Result<Option<Generation>, LogError> {
+        let db = self.db.as_ref().ok_or_else(closed)?;
+        guarded(|| {
+            let number = read_mark(db, GENERATION)?;
+            let salt = read_mark(db, SALT)?.unwrap_or_default();
+            Ok(number.map(|number| Generation { number, salt }))
+        })
     }
 
-    fn reopen(&self, published: u64) -> Result<Database, LogError> {
+    pub(crate) fn damaged(&self, err: LogError) -> OpenError {
+        OpenError::Damaged { path: self.path.clone(), cause: err.cause }
+    }
+
+    /// Writes batches, in order, and the generation durably, all of it or nothing.
+    pub(crate) fn commit<M>(
+        &mut self,
+        batches: &[&Batch<M>],
+        published: u64,
+        generation: Generation,
+    ) -> Result<(), LogError> {
+        let suspect = self.suspect.then_some(published);
+        self.transact(|tx| {
+            write_batches(tx, batches, suspect)?;
+            write_generation(tx, generation)
+        })?;
+        let last = batches.iter().filter_map(|b| b.events.last()).map(|e| e.revision).max();
+        self.reached = published.max(last.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Writes records that another process left in the journal.
+    pub(crate) fn restore(
+        &mut self,
+        records: &[(u64, &[u8])],
+        generation: Generation,
+    ) -> Result<(), LogError> {
+        self.transact(|tx| {
+            let mut log = tx.open_table(LOG)?;
+            for (revision, record) in records {
+                log.insert(revision, record)?;
+            }
+            drop(log);
+            write_generation(tx, generation)
+        })?;
+        self.reached = records.last().map_or(self.reached, |(revision, _)| *revision);
+        Ok(())
+    }
+
+    fn transact(
+        &mut self,
+        write: impl FnOnce(&WriteTransaction) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let db = match self.db.take() {
+            Some(db) => db,
+            None => self.reopen()?,
+        };
+        let result = db.begin_write().map_err(LogError::from).and_then(|tx| {
+            write(&tx)?;
+            Ok(tx.commit()?) // durable: redb's default is to sync on commit
+        });
+        self.suspect = result.is_err();
+        if result.is_ok() {
+            self.db = Some(db); // else it is dropped, see the module's head
+        }
+        result
+    }
+
+    fn reopen(&self) -> Result<Database, LogError> {
         // After a failed sync Linux may keep pages in its cache that never reached the disk and
         // call them clean. Have it forget them, so that redb's checksums are checked against the
         // disk. It is advice: that it may not be heeded is no reason to stay down.
@@ -186,14 +266,12 @@ impl Log {
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         }
         let db = guarded(|| Ok((self.opener)(&self.path)?))?;
-        let last = guarded(|| {
-            let last = db.begin_read()?.open_table(LOG)?.last()?.map_or(0, |(k, _)| k.value());
-            Ok(last.max(read_marks(&db)?.revision))
-        })?;
-        if last < published {
+        let last = guarded(|| last_revision(&db))?;
+        if last < self.reached {
             return Err(LogError::other(format!(
-                "the file ends at revision {last} but {published} was acknowledged: the disk lost \
-                 writes it had confirmed"
+                "the file ends at revision {last} but {} was written: the disk lost writes it had \
+                 confirmed",
+                self.reached
             )));
         }
         tracing::info!(path = %self.path.display(), "state file opened again after a failure");
@@ -201,13 +279,17 @@ impl Log {
     }
 }
 
-fn transact<M>(db: &Database, batch: &Batch<M>, suspect: bool) -> Result<(), LogError> {
-    let tx = db.begin_write()?; // durable: redb's default is to sync on commit
-    {
-        let mut log = tx.open_table(LOG)?;
-        if suspect {
-            log.retain_in(batch.published + 1.., |_, _| false)?;
-        }
+/// Puts batches in, and first takes out what failed commits may have left beyond `suspect`.
+fn write_batches<M>(
+    tx: &WriteTransaction,
+    batches: &[&Batch<M>],
+    suspect: Option<u64>,
+) -> Result<(), LogError> {
+    let mut log = tx.open_table(LOG)?;
+    if let Some(published) = suspect {
+        log.retain_in(published + 1.., |_, _| false)?;
+    }
+    for batch in batches {
         for event in &batch.events {
             let record = record(event);
             let mut page = log.insert_reserve(event.revision, record.encoded_len())?;
@@ -222,10 +304,18 @@ fn transact<M>(db: &Database, batch: &Batch<M>, suspect: bool) -> Result<(), Log
             marks.insert(REVISION, batch.marks.revision)?;
         }
     }
-    Ok(tx.commit()?)
+    Ok(())
 }
 
-fn record<M>(event: &Event<M>) -> Record<'_> {
+fn write_generation(tx: &WriteTransaction, generation: Generation) -> Result<(), LogError> {
+    let mut marks = tx.open_table(MARKS)?;
+    marks.insert(GENERATION, generation.number)?;
+    marks.insert(SALT, generation.salt)?;
+    Ok(())
+}
+
+/// How an event is written, in the journal and here.
+pub(crate) fn record<M>(event: &Event<M>) -> Record<'_> {
     let value = &event.entry.value;
     let body = match event.kind {
         EventKind::Put => Body::Put(value),
@@ -239,16 +329,22 @@ fn record<M>(event: &Event<M>) -> Record<'_> {
     Record { key: &event.key, created: event.entry.created, body }
 }
 
+/// The highest revision that is or was here.
+fn last_revision(db: &Database) -> Result<u64, LogError> {
+    let last = db.begin_read()?.open_table(LOG)?.last()?.map_or(0, |(k, _)| k.value());
+    Ok(last.max(read_marks(db)?.revision))
+}
+
 fn read_marks(db: &Database) -> Result<Marks, LogError> {
-    let marks = match db.begin_read()?.open_table(MARKS) {
-        Err(TableError::TableDoesNotExist(_)) => None,
-        other => Some(other?),
-    };
-    let read = |name| -> Result<u64, LogError> {
-        let value = marks.as_ref().map(|t| t.get(name)).transpose()?.flatten();
-        Ok(value.map_or(FIRST_REVISION, |v| v.value()))
-    };
+    let read = |name| Ok::<_, LogError>(read_mark(db, name)?.unwrap_or(FIRST_REVISION));
     Ok(Marks { floor: read(FLOOR)?, revision: read(REVISION)? })
+}
+
+fn read_mark(db: &Database, name: &str) -> Result<Option<u64>, LogError> {
+    match db.begin_read()?.open_table(MARKS) {
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        table => Ok(table?.get(name)?.map(|value| value.value())),
+    }
 }
 
 /// Runs what reads a file that may be damaged. redb answers most damage with an error but some

@@ -27,6 +27,9 @@ pub struct Options {
     pub gather: Duration,
     /// How many bytes may wait for the writer; beyond that [`write`](crate::Store::write) waits.
     pub queue_bytes: usize,
+    /// How many bytes the journal takes before its writes are put into the database. Each commit
+    /// takes at least 4 KiB of it.
+    pub journal_bytes: usize,
     /// How many obsolete records pile up before a commit takes them along. An idle store removes
     /// them all the same, once a second.
     pub compact_after: usize,
@@ -46,6 +49,7 @@ impl Default for Options {
             batch_bytes: 8 << 20,
             gather: Duration::from_micros(150),
             queue_bytes: 64 << 20,
+            journal_bytes: 1 << 20,
             compact_after: 1024,
             now: Arc::new(move || start.elapsed()),
         }

@@ -7,12 +7,12 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::announced::{Announced, Coming};
-use crate::committer::Committer;
 use crate::dir::{StateDir, failed};
+use crate::durable::{Durable, Files};
 use crate::entry::Meta;
 use crate::error::{CompactError, OpenError, SnapshotError, WatchError, WriteError};
 use crate::load::load;
-use crate::log::{self, Log, Opener};
+use crate::log;
 use crate::op::{Op, Written};
 use crate::options::Options;
 use crate::past::Past;
@@ -59,18 +59,14 @@ impl<M> Clone for Store<M> {
 impl<M: Meta> Store<M> {
     /// Opens the store in `dir`, which is created if needed, and reads all of it.
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
-        Self::open_with(dir, options, Box::new(log::open_file))
+        Self::open_with(dir, options, Files::default())
     }
 
-    pub(crate) fn open_with(
-        dir: &Path,
-        options: Options,
-        opener: Opener,
-    ) -> Result<Self, OpenError> {
+    pub(crate) fn open_with(dir: &Path, options: Options, files: Files) -> Result<Self, OpenError> {
         let state_dir = StateDir::lock(dir)?;
         let path = state_dir.state_file(log::create)?;
-        let log = Log::open(path, opener)?;
-        let loaded = load(&log, Limits::from(&options), (options.now)())?;
+        let log = Durable::open(path, options.journal_bytes, files)?;
+        let loaded = load(log.log(), Limits::from(&options), (options.now)())?;
 
         let shared = Arc::new(Shared::new(loaded.revision, loaded.state, loaded.ring));
         add(&shared.counters.log_records, loaded.records);
@@ -79,41 +75,22 @@ impl<M: Meta> Store<M> {
         let queue_bytes = options.queue_bytes.clamp(MIN_ROOM, u32::MAX as usize);
         let room = Arc::new(Semaphore::new(queue_bytes));
         let (coming, max_value) = (Coming::default(), options.max_value);
-        let (started, start) = mpsc::channel();
-        let work = {
-            let (coming, room, shared) = (coming.clone(), Arc::clone(&room), Arc::clone(&shared));
-            let (obsolete, revision) = (loaded.obsolete, loaded.revision);
-            move || {
-                // From within, so that the writer comes first to the memory that is free.
-                let (log, result) = match Committer::start(log) {
-                    Ok(log) => (Some(log), Ok(())),
-                    Err(err) => (None, Err(err)),
-                };
-                let _ = started.send(result);
-                let Some(log) = log else { return };
-                let (queue, dir) = (receiver, state_dir);
-                Writer {
-                    queue,
-                    coming,
-                    room,
-                    shared,
-                    options,
-                    obsolete,
-                    revision,
-                    log,
-                    dir,
-                    changes,
-                }
-                .run();
-            }
+        let writer = Writer {
+            queue: receiver,
+            coming: coming.clone(),
+            room: Arc::clone(&room),
+            shared: Arc::clone(&shared),
+            options,
+            obsolete: loaded.obsolete,
+            revision: loaded.revision,
+            log,
+            dir: state_dir,
+            changes,
         };
         let thread = thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(work)
+            .spawn(move || writer.run())
             .map_err(failed("start the writer thread for", dir))?;
-        if let Ok(Err(err)) = start.recv() {
-            return Err(failed("start the log thread for", dir)(err));
-        }
         let inner = Inner {
             shared,
             past: Past::default(),

@@ -7,6 +7,7 @@
 //!
 //! Deleting obsolete records needs no transaction of its own while there are writes, they go
 //! along with a commit; a store without writes does it in chunks and looks at its queue between.
+//! It also has the database take what is only in the journal, which a commit must do otherwise.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::announced::Coming;
-use crate::committer::Committer;
 use crate::dir::StateDir;
+use crate::durable::Durable;
 use crate::entry::Meta;
 use crate::error::{CompactError, WriteError};
 use crate::load::Obsolete;
@@ -58,7 +59,7 @@ pub(crate) struct Writer<M> {
     pub obsolete: Obsolete,
     /// The highest revision ever given out, also to writes that failed.
     pub revision: u64,
-    pub log: Committer<M>,
+    pub log: Durable<M>,
     pub dir: StateDir,
     pub changes: watch::Sender<u64>,
 }
@@ -92,6 +93,8 @@ impl<M: Meta> Writer<M> {
                 None => idle = self.tidy(idle),
             }
         }
+        // Should it fail, it has been said, and the next to open the store does it.
+        let _ = self.settle();
         // In this order: whoever sees `changes` end may open the directory again.
         let Self { log, dir, changes, .. } = self;
         drop(log);
@@ -104,7 +107,8 @@ impl<M: Meta> Writer<M> {
         if self.room.is_closed() {
             return Some(self.queue.try_recv().unwrap_or(Command::Stop));
         }
-        if self.obsolete.len() == 0 && self.shared.ring().len() == 0 {
+        let is_tidy = self.obsolete.len() == 0 && self.shared.ring().len() == 0;
+        if is_tidy && !self.log.is_worth_settling() {
             return Some(self.queue.recv().unwrap_or(Command::Stop));
         }
         match self.queue.recv_timeout(idle) {
@@ -149,6 +153,13 @@ impl<M: Meta> Writer<M> {
             // The caller may have stopped waiting; its write is as durable as the others.
             let _ = answer.send(result);
         }
+        // After the answers: those who watch are many, and each that wakes takes its turn before us.
+        let revision = self.shared.revision();
+        self.changes.send_if_modified(|told| {
+            let is_new = *told != revision;
+            *told = revision;
+            is_new
+        });
         next
     }
 
@@ -182,11 +193,10 @@ impl<M: Meta> Writer<M> {
         let now = (self.options.now)();
         let evicted = self.shared.publish(stage.revision, stage.state, stage.events, now);
         self.obsolete.note_all(&evicted);
-        self.changes.send_replace(stage.revision);
         Ok(())
     }
 
-    /// One transaction, with the bookkeeping that goes with it.
+    /// One commit, with the bookkeeping that goes with it.
     fn write(&mut self, batch: Batch<M>) -> Result<(), LogError> {
         let counters = &self.shared.counters;
         let (events, obsolete) = (batch.events.len(), batch.obsolete.len());
@@ -219,13 +229,27 @@ impl<M: Meta> Writer<M> {
         Ok(deleted)
     }
 
+    /// Has the database take what is only in the journal.
+    fn settle(&mut self) -> Result<(), LogError> {
+        let result = self.log.settle(self.shared.revision());
+        if let Err(err) = &result {
+            add(&self.shared.counters.failures, 1);
+            tracing::warn!(path = %self.log.path().display(), cause = %err.cause,
+                "the state file did not take over what is in the journal; it is safe there");
+        }
+        result
+    }
+
     /// Uses an idle moment; returns how long to wait for the next.
     fn tidy(&mut self, idle: Duration) -> Duration {
         // A queue cannot be asked whether it is empty, but the room taken in it can.
         let (room, before) = (Arc::clone(&self.room), self.room.available_permits());
-        match self.compact(move || room.available_permits() < before) {
-            Ok(_) => IDLE,
-            Err(_) => (idle * 2).min(IDLE_MAX),
-        }
+        let result = self.compact(move || room.available_permits() < before);
+        let result = if self.log.is_worth_settling() {
+            result.and_then(|_| self.settle())
+        } else {
+            result.map(drop)
+        };
+        if result.is_ok() { IDLE } else { (idle * 2).min(IDLE_MAX) }
     }
 }

@@ -8,7 +8,8 @@
 //! - last line "ack": the key is as acknowledged, with that very revision;
 //! - last line "try": the key is as before, or as the write that was tried would leave it.
 //!
-//! The ring is small and compaction eager, so that kills hit compaction as well.
+//! The ring is small, compaction eager and the journal short, so that kills hit compaction and
+//! checkpoints as well.
 //! LANDBRIDGE_ROUNDS sets the number of kills.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -27,7 +28,12 @@ const TASKS: usize = 8;
 const KEYS: u64 = 6;
 
 fn open(dir: &Path) -> Store<()> {
-    let options = Options { ring_events: 64, compact_after: 32, ..Options::default() };
+    let options = Options {
+        ring_events: 64,
+        compact_after: 32,
+        journal_bytes: 64 << 10,
+        ..Options::default()
+    };
     Store::open(dir, options).unwrap()
 }
 

@@ -1,8 +1,9 @@
 //! Random histories against a model that is nothing but the list of all events ever written.
 //!
 //! Steps are writes (with conditions, several ops at once), watches from random revisions, looks
-//! at old states, time passing, compaction and reopening. After each the store has to agree with
-//! the model. The ring is tiny, so that eviction and compaction happen all the time.
+//! at old states, time passing, compaction, reopening and crashes. After each the store has to agree with
+//! the model. The ring and the journal are tiny, so that eviction, compaction and checkpoints happen
+//! all the time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,6 +18,7 @@ use landbridge_store::{
     WatchEnded, WatchError, Watcher, WriteError,
 };
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 const RING: usize = 8;
 const AGE: u64 = 100;
@@ -31,6 +33,7 @@ enum Step {
     Compact,
     Wait { seconds: u64 },
     Reopen,
+    Crash,
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Compact),
         1 => (1..150u64).prop_map(|seconds| Step::Wait { seconds }),
         1 => Just(Step::Reopen),
+        1 => Just(Step::Crash),
     ]
 }
 
@@ -146,8 +150,8 @@ impl Model {
 }
 
 /// The store under test with its watchers and the model beside it.
-struct Bench<'a> {
-    dir: &'a Path,
+struct Bench {
+    dir: TempDir,
     clock: Arc<AtomicU64>,
     store: Store<Length>,
     model: Model,
@@ -172,6 +176,7 @@ fn open(dir: &Path, clock: &Arc<AtomicU64>) -> Store<Length> {
         ring_events: RING,
         ring_age: Duration::from_secs(AGE),
         compact_after: 5,
+        journal_bytes: 16 << 10, // four commits
         now: Arc::new(move || Duration::from_secs(clock.load(Ordering::SeqCst))),
         ..Options::default()
     };
@@ -185,7 +190,7 @@ fn same(entry: &Entry<Length>, fact: &Fact) {
     assert_eq!(entry.meta, Length(fact.value.len()));
 }
 
-impl Bench<'_> {
+impl Bench {
     async fn step(&mut self, step: Step) {
         match step {
             Step::Write(changes) => self.write(changes).await,
@@ -198,6 +203,7 @@ impl Bench<'_> {
                 self.clock.fetch_add(seconds, Ordering::SeqCst);
             }
             Step::Reopen => self.reopen().await,
+            Step::Crash => self.crash().await,
         }
         self.agree();
     }
@@ -326,10 +332,26 @@ impl Bench<'_> {
     }
 
     async fn reopen(&mut self) {
-        let (dir, clock) = (self.dir, Arc::clone(&self.clock));
-        let old = std::mem::take(&mut self.watchers);
         self.store.clone().close().await;
-        self.store = open(dir, &clock);
+        self.store = open(self.dir.path(), &self.clock);
+        self.resume();
+    }
+
+    /// Goes on with the files as they were before the store was closed.
+    async fn crash(&mut self) {
+        let copy = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(self.dir.path()).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+        }
+        self.store.clone().close().await;
+        self.dir = copy;
+        self.store = open(self.dir.path(), &self.clock);
+        self.resume();
+    }
+
+    fn resume(&mut self) {
+        let old = std::mem::take(&mut self.watchers);
         let floor = self.store.stats().ring_floor;
         for (watcher, seen, prefix) in old {
             // A client resumes where it was, if the ring still goes back that far.
@@ -370,8 +392,8 @@ proptest! {
         runtime.block_on(async {
             let clock = Arc::new(AtomicU64::new(0));
             let mut bench = Bench {
-                dir: dir.path(),
                 store: open(dir.path(), &clock),
+                dir,
                 clock,
                 model: Model::default(),
                 watchers: Vec::new(),

@@ -80,10 +80,18 @@ pub fn answer(zone: &Zone, query: &[u8], transport: Transport, out: &mut [u8]) -
     }
 }
 
-/// How long a reply may be.
+/// How much room the longest reply needs.
+pub fn room(transport: Transport) -> usize {
+    match transport {
+        Transport::Tcp => usize::from(u16::MAX),
+        Transport::Udp => usize::from(UDP_SIZE),
+    }
+}
+
+/// How long the reply to a query may be.
 fn limit(query: &Query<'_>, transport: Transport) -> usize {
     match (transport, query.edns) {
-        (Transport::Tcp, _) => usize::from(u16::MAX),
+        (Transport::Tcp, _) => room(transport),
         (Transport::Udp, None) => UDP_WITHOUT_EDNS,
         (Transport::Udp, Some(edns)) => usize::from(edns.udp_size.clamp(512, UDP_SIZE)),
     }
@@ -267,7 +275,7 @@ pub fn complete(
     ips: &[IpAddr],
 ) -> Option<Vec<u8>> {
     let parsed = Query::parse(query).ok()?;
-    let mut out = vec![0; usize::from(u16::MAX)];
+    let mut out = vec![0; room(transport)];
     let writer = Writer::reply(&parsed, &mut out, limit(&parsed, transport))?;
     let zone = Zone::new("invalid", Vec::new());
     let mut work = Work { zone: &zone, writer, wanted: parsed.qtype, turn: 0 };

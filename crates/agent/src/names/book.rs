@@ -88,74 +88,61 @@ impl Book {
 
     /// What a watch of Services tells.
     pub fn hear_service(&self, event: &Event<Service>) {
-        let set = |service: &Service, there: bool| {
-            let (namespace, name) = key(service);
-            self.write(|zone| zone.set_service(&namespace, &name, there.then_some(service)));
-        };
-        match event {
-            Event::Init => self.services.begin(),
-            Event::InitApply(service) => {
-                self.services.name(key(service));
-                set(service, true);
-            }
-            Event::InitDone => {
-                let (named, first) = self.services.end();
-                let known = self.read(|zone| zone.known().0);
-                for (namespace, name) in known.difference(&named) {
-                    self.write(|zone| zone.set_service(namespace, name, None));
-                }
-                self.listed(first);
-            }
-            Event::Apply(service) => set(service, true),
-            Event::Delete(service) => set(service, false),
-        }
+        self.hear(
+            &self.services,
+            event,
+            key,
+            |zone| zone.known().0,
+            |zone, (namespace, name), service| zone.set_service(namespace, name, service),
+        );
     }
 
     /// What a watch of slices tells.
     pub fn hear_slice(&self, event: &Event<EndpointSlice>) {
-        let set = |slice: &EndpointSlice, there: bool| {
-            let (namespace, name) = key(slice);
-            self.write(|zone| zone.set_slice(&namespace, &name, there.then_some(slice)));
-        };
-        match event {
-            Event::Init => self.slices.begin(),
-            Event::InitApply(slice) => {
-                self.slices.name(key(slice));
-                set(slice, true);
-            }
-            Event::InitDone => {
-                let (named, first) = self.slices.end();
-                let known = self.read(|zone| zone.known().1);
-                for (namespace, name) in known.difference(&named) {
-                    self.write(|zone| zone.set_slice(namespace, name, None));
-                }
-                self.listed(first);
-            }
-            Event::Apply(slice) => set(slice, true),
-            Event::Delete(slice) => set(slice, false),
-        }
+        self.hear(
+            &self.slices,
+            event,
+            key,
+            |zone| zone.known().1,
+            |zone, (namespace, name), slice| zone.set_slice(namespace, name, slice),
+        );
     }
 
     /// What a watch of namespaces tells.
     pub fn hear_namespace(&self, event: &Event<Namespace>) {
-        let set = |name: &str, there: bool| self.write(|zone| zone.set_namespace(name, there));
+        self.hear(
+            &self.namespaces,
+            event,
+            |namespace| key(namespace).1,
+            |zone| zone.namespaces().clone(),
+            |zone, name, namespace| zone.set_namespace(name, namespace.is_some()),
+        );
+    }
+
+    fn hear<T, K: Hash + Eq>(
+        &self,
+        listing: &Listing<K>,
+        event: &Event<T>,
+        key: impl Fn(&T) -> K,
+        known: impl FnOnce(&Zone) -> HashSet<K>,
+        set: impl Fn(&mut Zone, &K, Option<&T>),
+    ) {
         match event {
-            Event::Init => self.namespaces.begin(),
-            Event::InitApply(namespace) => {
-                let (_, name) = key(namespace);
-                set(&name, true);
-                self.namespaces.name(name);
+            Event::Init => listing.begin(),
+            Event::InitApply(object) => {
+                let key = key(object);
+                self.write(|zone| set(zone, &key, Some(object)));
+                listing.name(key);
             }
             Event::InitDone => {
-                let (named, first) = self.namespaces.end();
-                let known = self.read(|zone| zone.namespaces().clone());
-                for name in known.difference(&named) {
-                    set(name, false);
+                let (named, first) = listing.end();
+                for gone in self.read(known).difference(&named) {
+                    self.write(|zone| set(zone, gone, None));
                 }
                 self.listed(first);
             }
-            Event::Apply(namespace) => set(&key(namespace).1, true),
-            Event::Delete(namespace) => set(&key(namespace).1, false),
+            Event::Apply(object) => self.write(|zone| set(zone, &key(object), Some(object))),
+            Event::Delete(object) => self.write(|zone| set(zone, &key(object), None)),
         }
     }
 

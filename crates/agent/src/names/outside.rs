@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landbridge_dns::wire::{Name, Query, class, flag, rtype};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use landbridge_dns::cache::Stored;
+use landbridge_dns::stream;
+use landbridge_dns::wire::{HEADER, Name, Query, class, flag, rtype};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 
@@ -66,7 +67,8 @@ impl Outside {
         query.extend_from_slice(name.wire());
         query.extend_from_slice(&kind.to_be_bytes());
         query.extend_from_slice(&class::IN.to_be_bytes());
-        Ok(addresses_in(&self.ask(&query, servers).await?, kind))
+        let answer = self.ask(&query, servers).await?;
+        Ok(addresses_in(&query, &answer, kind))
     }
 }
 
@@ -98,13 +100,7 @@ async fn one(query: &[u8], server: SocketAddr) -> io::Result<Vec<u8>> {
 
 async fn by_tcp(query: &[u8], server: SocketAddr) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server).await?;
-    let length = u16::try_from(query.len()).map_err(io::Error::other)?;
-    let mut message = length.to_be_bytes().to_vec();
-    message.extend_from_slice(query);
-    stream.write_all(&message).await?;
-    let length = stream.read_u16().await?;
-    let mut answer = vec![0; usize::from(length)];
-    stream.read_exact(&mut answer).await?;
+    let answer = stream::exchange(&mut stream, query).await?;
     if !is_answer(query, &answer) {
         return Err(io::Error::other("answers another question"));
     }
@@ -115,8 +111,8 @@ async fn by_tcp(query: &[u8], server: SocketAddr) -> io::Result<Vec<u8>> {
 fn is_answer(query: &[u8], answer: &[u8]) -> bool {
     let Ok(asked) = Query::parse(query) else { return false };
     let flags = answer.get(2).copied().unwrap_or(0);
-    let end = 12 + asked.question().len();
-    let question = answer.get(12..end).unwrap_or_default();
+    let end = HEADER + asked.question().len();
+    let question = answer.get(HEADER..end).unwrap_or_default();
     answer.get(..2) == query.get(..2)
         && u16::from(flags) << 8 & flag::QR != 0
         && answer.get(4..6) == Some(&[0, 1])
@@ -124,39 +120,9 @@ fn is_answer(query: &[u8], answer: &[u8]) -> bool {
 }
 
 /// The addresses in the answer section, whichever names they stand at: aliases end in them.
-fn addresses_in(answer: &[u8], kind: u16) -> Vec<IpAddr> {
-    let mut found = Vec::new();
-    let word = |at: usize| -> Option<usize> {
-        let two = answer.get(at..at + 2)?;
-        Some(usize::from(u16::from_be_bytes([two[0], two[1]])))
-    };
-    let mut walk = || -> Option<()> {
-        let mut at = skip_name(answer, 12)? + 4;
-        for _ in 0..word(6)? {
-            at = skip_name(answer, at)?;
-            let (this, length) = (word(at)?, word(at + 8)?);
-            let data = answer.get(at + 10..at + 10 + length)?;
-            if this == usize::from(kind) {
-                let four = <[u8; 4]>::try_from(data).ok().map(IpAddr::from);
-                let ip = four.or_else(|| <[u8; 16]>::try_from(data).ok().map(IpAddr::from))?;
-                let fits = ip.is_ipv4() == (kind == rtype::A);
-                found.extend(fits.then_some(ip));
-            }
-            at += 10 + length;
-        }
-        Some(())
-    };
-    let _ = walk();
-    found
-}
-
-fn skip_name(message: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match *message.get(at)? {
-            0 => return Some(at + 1),
-            length @ 1..=63 => at += usize::from(length) + 1,
-            0xc0..=0xff => return Some(at + 2),
-            _ => return None,
-        }
-    }
+fn addresses_in(query: &[u8], answer: &[u8], kind: u16) -> Vec<IpAddr> {
+    let Ok(asked) = Query::parse(query) else { return Vec::new() };
+    let read = Stored::read(answer, HEADER + asked.question().len(), Duration::ZERO);
+    let Ok(stored) = read else { return Vec::new() };
+    stored.addresses().filter(|ip| ip.is_ipv4() == (kind == rtype::A)).collect()
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use landbridge_dns::Transport;
+use landbridge_dns::stream;
 use landbridge_dns::wire::{Query, rcode, rtype};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -60,7 +60,7 @@ impl Shared {
 
     /// Answers at once, or says what has to be asked elsewhere.
     fn answer(&self, query: &[u8], transport: Transport) -> Reply {
-        let mut out = vec![0; usize::from(u16::MAX)];
+        let mut out = vec![0; answer::room(transport)];
         let outcome = self.book.read(|zone| answer(zone, query, transport, &mut out));
         let upstreams = self.upstreams.borrow();
         let servers_of = |labels: &[u8]| -> Vec<SocketAddr> {
@@ -192,18 +192,9 @@ async fn connections(listener: TcpListener, shared: Shared) {
 
 async fn connection(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     loop {
-        let read = async {
-            let length = stream.read_u16().await?;
-            let mut query = vec![0; usize::from(length)];
-            stream.read_exact(&mut query).await?;
-            io::Result::Ok(query)
-        };
-        let query = tokio::time::timeout(IDLE, read).await??;
+        let query = tokio::time::timeout(IDLE, stream::read(&mut stream)).await??;
         let reply = shared.answer(&query, Transport::Tcp);
         let Some(reply) = shared.ask(&query, reply, Transport::Tcp).await else { return Ok(()) };
-        let length = u16::try_from(reply.len()).map_err(io::Error::other)?;
-        let mut message = length.to_be_bytes().to_vec();
-        message.extend_from_slice(&reply);
-        tokio::time::timeout(IDLE, stream.write_all(&message)).await??;
+        tokio::time::timeout(IDLE, stream::write(&mut stream, &reply)).await??;
     }
 }

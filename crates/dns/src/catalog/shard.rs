@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::table::File;
+use super::table::{File, hash_name};
 use crate::settings::octets;
 
 /// The entries of one shard; empty when there are none.
@@ -131,14 +131,12 @@ impl Shard {
     /// The same without the entries of `file`, and with new ones (of any order).
     pub fn with<'e>(&'e self, file: File, new: impl Iterator<Item = Entry<'e>>) -> Self {
         let mut entries: Vec<Entry<'_>> = Vec::new();
-        for (hash, found) in self.all() {
-            let of_others = found.records().filter(|(of, _)| *of != file);
-            entries.extend(of_others.map(|(file, kind)| Entry {
-                hash,
-                name: found.name,
-                file,
-                kind,
-            }));
+        for found in self.all() {
+            let mut of_others = found.records().filter(|(of, _)| *of != file).peekable();
+            if of_others.peek().is_some() {
+                let (name, hash) = (found.name, hash_name(found.name));
+                entries.extend(of_others.map(|(file, kind)| Entry { hash, name, file, kind }));
+            }
         }
         entries.extend(new);
         entries.sort_unstable_by(|one, other| {
@@ -154,12 +152,11 @@ impl Shard {
         }
     }
 
-    /// Every name, with its hash.
-    fn all(&self) -> impl Iterator<Item = (u32, Found<'_>)> {
+    /// Every name.
+    fn all(&self) -> impl Iterator<Item = Found<'_>> {
         (0..self.slots()).filter_map(|index| {
             let slot = self.slot(1 + index)?;
-            let found = (slot != 0).then(|| self.at((slot & !TAG) as usize))??;
-            Some((super::table::hash_name(found.name), found))
+            (slot != 0).then(|| self.at((slot & !TAG) as usize))?
         })
     }
 }

@@ -45,7 +45,19 @@ struct FileEntry {
     rank: Rank,
     names: Shards,
     addresses: Shards,
+    prints: Option<Arc<Prints>>,
 }
+
+/// What a large file has in each shard, as a sum of hashes: where it is the same as before, nothing has to be made. Of a
+/// hundred thousand entries one changes as a rule.
+#[derive(Debug)]
+struct Prints {
+    names: Box<[u64]>,
+    addresses: Box<[u64]>,
+}
+
+/// From so many entries on making all shards anew takes longer than taking prints.
+const LARGE: usize = SHARDS;
 
 /// `/etc/hosts`, then those of `addn-hosts`, the last one first, then the others by their names: the order
 /// of dnsmasq where it has one, and the same on every server where it has none.
@@ -67,11 +79,24 @@ struct Named {
 }
 
 pub(super) fn hash_name(name: &[u8]) -> u32 {
-    fold(FixedState::with_seed(1).hash_one(name))
+    fold(whole_hash_of_name(name))
+}
+
+fn whole_hash_of_name(name: &[u8]) -> u64 {
+    FixedState::with_seed(1).hash_one(name)
 }
 
 fn hash_address(address: IpAddr) -> u32 {
-    fold(FixedState::with_seed(2).hash_one(address))
+    fold(whole_hash_of_address(address))
+}
+
+fn whole_hash_of_address(address: IpAddr) -> u64 {
+    FixedState::with_seed(2).hash_one(address)
+}
+
+/// What an entry adds to the prints of its shard.
+fn print(one: u64, other: u64) -> u64 {
+    FixedState::with_seed(3).hash_one((one, other))
 }
 
 #[allow(clippy::cast_possible_truncation)] // the half that is kept is the hash
@@ -110,28 +135,35 @@ impl Table {
 
         let none = Hosts::default();
         let mut entries = Entries::new(hosts.unwrap_or(&none), file);
+        let prints = entries.prints.take().map(Arc::new);
+        let old = before.as_ref().and_then(|file| file.prints.as_ref());
+        let same = |of: fn(&Prints) -> &[u64], index: usize| match (old, &prints) {
+            (Some(old), Some(new)) => of(old)[index] == of(new)[index],
+            _ => false,
+        };
+
         let mut names = self.names.to_vec();
-        let touched = before.as_ref().map(|file| &file.names);
         let refs = std::mem::take(&mut entries.names);
         let name_shards = each_shard(
             refs,
-            touched,
+            before.as_ref().map(|file| &file.names),
             |(hash, _)| *hash,
+            |index| same(|prints| &prints.names, index),
             |index, new| {
                 let new = new.iter().filter_map(|(hash, at)| entries.entry(*hash, *at));
                 names[index] = names[index].with(file, new);
             },
         );
         let mut addresses = self.addresses.to_vec();
-        let touched = before.as_ref().map(|file| &file.addresses);
         let refs = std::mem::take(&mut entries.addresses);
         let address_shards = each_shard(
             refs,
-            touched,
-            |(hash, ..)| *hash,
+            before.as_ref().map(|file| &file.addresses),
+            |named| named.address,
+            |index| same(|prints| &prints.addresses, index),
             |index, new| {
                 let old = addresses[index].iter().filter(|name| name.file != file);
-                let mut all: Vec<Named> = old.copied().chain(entries.first_names(new)).collect();
+                let mut all: Vec<Named> = old.chain(new).copied().collect();
                 all.sort_unstable();
                 if *all != *addresses[index] {
                     addresses[index] = all.into();
@@ -148,6 +180,7 @@ impl Table {
             rank,
             names: name_shards,
             addresses: address_shards,
+            prints,
         });
         Some(Self { names: names.into(), addresses: addresses.into(), files: files.into() })
     }
@@ -199,9 +232,9 @@ struct Entries<'h> {
     file: File,
     /// Hash of the name, and where it is.
     names: Vec<(u32, u32)>,
-    /// Hash of the address, place of the host, hash of the name.
-    addresses: Vec<(u32, u32, u32)>,
+    addresses: Vec<Named>,
     parents: Vec<&'h [u8]>,
+    prints: Option<Prints>,
 }
 
 /// Says that the rest of the number is an index of `parents` and not a place.
@@ -209,27 +242,55 @@ const OF_PARENT: u32 = 1 << 31;
 
 impl<'h> Entries<'h> {
     fn new(hosts: &'h Hosts, file: File) -> Self {
-        let mut names = Vec::with_capacity(hosts.len() + hosts.len() / 16);
-        let mut addresses = Vec::with_capacity(hosts.len());
-        let mut parents: Vec<&'h [u8]> = Vec::new();
+        let mut entries = Self {
+            hosts,
+            file,
+            names: Vec::with_capacity(hosts.len() + hosts.len() / 16),
+            addresses: Vec::with_capacity(hosts.len()),
+            parents: Vec::new(),
+            prints: (hosts.len() >= LARGE).then(Prints::new),
+        };
         let mut known: HashSet<&[u8], FixedState> = HashSet::default();
+        let mut last: &[u8] = &[];
         for (place, host) in hosts.places() {
-            let hash = hash_name(host.name);
-            names.push((hash, place));
-            addresses.push((hash_address(host.address), place, hash));
+            let (name, address) =
+                (whole_hash_of_name(host.name), whole_hash_of_address(host.address));
+            entries.push_name(name, place, address);
+            if host.is_first {
+                entries.push_address(address, name);
+            }
+            // Neighbours mostly have the same parent, and whoever put it in put those above it in too.
             let mut rest = host.name;
-            while let Some(parent) = parent(rest) {
-                // Whoever put it in put those above it in too.
+            while let Some(parent) = parent(rest).filter(|parent| *parent != last) {
                 if !known.insert(parent) {
                     break;
                 }
-                let Ok(index) = u32::try_from(parents.len()) else { break };
-                names.push((hash_name(parent), OF_PARENT | index));
-                parents.push(parent);
+                let Ok(index) = u32::try_from(entries.parents.len()) else { break };
+                entries.parents.push(parent);
+                entries.push_name(whole_hash_of_name(parent), OF_PARENT | index, 0);
                 rest = parent;
             }
+            last = parent(host.name).unwrap_or_default();
         }
-        Self { hosts, file, names, addresses, parents }
+        entries
+    }
+
+    fn push_name(&mut self, name: u64, at: u32, address: u64) {
+        let hash = fold(name);
+        self.names.push((hash, at));
+        if let Some(prints) = &mut self.prints {
+            let sum = &mut prints.names[shard(hash)];
+            *sum = sum.wrapping_add(print(name, address));
+        }
+    }
+
+    fn push_address(&mut self, address: u64, name: u64) {
+        let named = Named { address: fold(address), file: self.file, name: fold(name) };
+        self.addresses.push(named);
+        if let Some(prints) = &mut self.prints {
+            let sum = &mut prints.addresses[shard(named.address)];
+            *sum = sum.wrapping_add(print(address, name));
+        }
     }
 
     fn entry(&self, hash: u32, at: u32) -> Option<Entry<'h>> {
@@ -241,18 +302,12 @@ impl<'h> Entries<'h> {
         };
         Some(Entry { hash, name, file: self.file, kind })
     }
+}
 
-    /// Of each address, the name that comes first in the file.
-    fn first_names<'s>(&'s self, new: &'s [(u32, u32, u32)]) -> impl Iterator<Item = Named> + 's {
-        let address_of = |place: u32| self.hosts.at(place).map(|host| host.address);
-        new.iter().enumerate().filter_map(move |(index, &(address, place, name))| {
-            let earlier = new[..index]
-                .iter()
-                .rev()
-                .take_while(|(hash, ..)| *hash == address)
-                .any(|(_, other, _)| address_of(*other) == address_of(place));
-            (!earlier).then_some(Named { address, file: self.file, name })
-        })
+impl Prints {
+    fn new() -> Self {
+        let none = || vec![0; SHARDS].into_boxed_slice();
+        Self { names: none(), addresses: none() }
     }
 }
 
@@ -262,20 +317,24 @@ pub(super) fn parent(name: &[u8]) -> Option<&[u8]> {
     (parent.len() > 1).then_some(parent)
 }
 
-/// Calls `make` for each shard that has, or had, entries, and returns those that have. Entries are sorted by hash,
-/// and those of one hash by their places.
+/// Calls `make` for each shard that has, or had, entries and is not the `same`, and returns those that have. Entries are
+/// sorted by hash, and those of one hash by their places.
 fn each_shard<T: Ord>(
     mut entries: Vec<T>,
     before: Option<&Shards>,
     hash: impl Fn(&T) -> u32,
+    same: impl Fn(usize) -> bool,
     mut make: impl FnMut(usize, &[T]),
 ) -> Shards {
-    entries.sort_unstable();
     let mut now = [0u64; SHARDS / 64];
-    for part in entries.chunk_by(|one, other| shard(hash(one)) == shard(hash(other))) {
-        let index = shard(hash(&part[0]));
+    entries.retain(|entry| {
+        let index = shard(hash(entry));
         now[index / 64] |= 1 << (index % 64);
-        make(index, part);
+        !same(index)
+    });
+    entries.sort_unstable();
+    for part in entries.chunk_by(|one, other| shard(hash(one)) == shard(hash(other))) {
+        make(shard(hash(&part[0])), part);
     }
     for index in 0..SHARDS {
         let bit = |shards: &[u64; SHARDS / 64]| shards[index / 64] & (1 << (index % 64)) != 0;

@@ -98,7 +98,7 @@ impl Files {
     }
 
     /// Looks at everything again; `busy` files are somebody's work in progress and stay as they were.
-    pub fn refresh(&mut self, busy: impl Fn(&Path) -> bool) -> Refreshed {
+    pub fn refresh(&mut self, mut busy: impl FnMut(&Path) -> bool) -> Refreshed {
         let mut refreshed = Refreshed::default();
         let mut conf =
             self.conf.keys().chain(self.listed_conf().iter()).cloned().collect::<BTreeSet<_>>();
@@ -108,8 +108,8 @@ impl Files {
             refreshed.changed = true;
             refreshed.settings = true;
         }
-        refreshed.changed |= self.refresh_hosts(&busy);
-        refreshed.changed |= self.refresh_resolv(&busy);
+        refreshed.changed |= self.refresh_hosts(&mut busy);
+        refreshed.changed |= self.refresh_resolv(&mut busy);
         let all: HashSet<Warning> = self.warnings.values().flatten().cloned().collect();
         refreshed.warnings = all.difference(&self.told).cloned().collect();
         refreshed.warnings.sort();
@@ -209,7 +209,7 @@ impl Files {
         files
     }
 
-    fn refresh_hosts(&mut self, busy: &impl Fn(&Path) -> bool) -> bool {
+    fn refresh_hosts(&mut self, busy: &mut impl FnMut(&Path) -> bool) -> bool {
         let mut changed = false;
         let wanted = self.hosts_files();
         let gone: Vec<PathBuf> = self
@@ -222,13 +222,18 @@ impl Files {
             self.forget_hosts(&path);
             changed = true;
         }
-        for path in wanted.iter().filter(|path| !busy(path)) {
+        for path in &wanted {
             let stamp = Stamp::at(path);
             if stamp.is_some() && self.hosts.get(path) == stamp.as_ref() {
                 continue;
             }
             let name = path.display().to_string();
-            match read(path) {
+            let read = read(path);
+            // Afterwards: who began to write in between has told so by now.
+            if busy(path) {
+                continue;
+            }
+            match read {
                 Ok((text, stamp)) => {
                     let (hosts, warnings) = hosts::parse(&name, &text);
                     self.catalog = self.catalog.with_hosts(&name, Some(hosts));
@@ -254,7 +259,7 @@ impl Files {
     }
 
     /// The servers of the newest resolv.conf, as dnsmasq: the others are leftovers.
-    fn refresh_resolv(&mut self, busy: &impl Fn(&Path) -> bool) -> bool {
+    fn refresh_resolv(&mut self, busy: &mut impl FnMut(&Path) -> bool) -> bool {
         let settings = self.catalog.settings();
         let paths: Vec<PathBuf> = if settings.no_resolv {
             Vec::new()

@@ -28,6 +28,8 @@ pub struct Watch {
     places: HashMap<i32, PathBuf>,
     /// Files that are being written, since when.
     writing: HashMap<PathBuf, Instant>,
+    /// Events were read that nobody has looked after.
+    pending: bool,
 }
 
 /// Makes a [`Watch`] look at once.
@@ -45,7 +47,7 @@ impl Watch {
     pub fn new() -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Self { inotify, wake, places: HashMap::new(), writing: HashMap::new() })
+        Ok(Self { inotify, wake, places: HashMap::new(), writing: HashMap::new(), pending: false })
     }
 
     pub fn waker(&self) -> Waker {
@@ -76,7 +78,9 @@ impl Watch {
 
     /// Waits until something may have changed, and is quiet.
     pub fn wait(&mut self) {
-        self.sleep(ROUND);
+        if !std::mem::take(&mut self.pending) {
+            self.sleep(ROUND);
+        }
         let began = Instant::now();
         while self.drain() && began.elapsed() < LONGEST {
             if !self.sleep(QUIET) {
@@ -85,8 +89,9 @@ impl Watch {
         }
     }
 
-    /// Whether somebody is writing a file.
-    pub fn is_busy(&self, path: &Path) -> bool {
+    /// Whether somebody is writing a file, by all that has happened until now.
+    pub fn is_busy(&mut self, path: &Path) -> bool {
+        self.pending |= self.drain();
         self.writing.get(path).is_some_and(|since| since.elapsed() < WRITING)
     }
 
@@ -127,5 +132,31 @@ impl Watch {
                 self.places.remove(&event.wd());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn who_begins_to_write_is_seen_without_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hosts");
+        let mut watch = Watch::new().unwrap();
+        watch.follow(&BTreeSet::from([directory.path().to_owned()]));
+        assert!(!watch.is_busy(&path));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"192.0.2.1 a\n").unwrap();
+        assert!(watch.is_busy(&path));
+        drop(file);
+        assert!(!watch.is_busy(&path));
+        // What was seen is still news.
+        let began = Instant::now();
+        watch.wait();
+        assert!(began.elapsed() < ROUND / 2, "{:?}", began.elapsed());
     }
 }

@@ -16,6 +16,10 @@ use super::state::{Ask, Client, State};
 
 /// Datagrams that are taken with one call.
 const BATCH: usize = 32;
+/// From so many at once on others get the processor first, as they may have more for us: where workers and clients
+/// share processors, a worker would else wake for a few queries each time (1.18 of the CPU per query with two workers on two
+/// processors, 1.03 so).
+const MANY: usize = 8;
 /// What is kept of a query; no honest one is longer.
 const QUERY: usize = 2048;
 /// No reply by UDP is longer, whatever is set.
@@ -35,9 +39,13 @@ pub fn start(
         let mut catalog = arc_swap::Cache::new(&state.catalog);
         let mut reach = arc_swap::Cache::new(&state.reach);
         let bound = socket.local().ip();
+        let mut had_many = false;
         while !stopping.load(Ordering::Relaxed) {
+            if had_many {
+                thread::yield_now();
+            }
             match batch.receive(&socket) {
-                Ok(_) => {}
+                Ok(taken) => had_many = taken >= MANY,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     // Out of memory, an interface that goes: it passes, but not by asking at once.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -18,6 +17,7 @@ use super::state::{Ask, Client, State};
 use crate::forward::{Action, Counts, Forwarder, Token};
 use crate::limit::Verdict;
 use crate::settings::{Settings, Upstream};
+use crate::stream;
 
 /// How long a server may take for an answer by TCP.
 const STREAM: Duration = Duration::from_secs(3);
@@ -279,12 +279,5 @@ async fn by_stream(server: &Upstream, message: &[u8]) -> io::Result<Vec<u8>> {
         socket.bind(SocketAddr::new(source.ip(), 0))?;
     }
     let mut stream = socket.connect(server.address).await?;
-    let length = u16::try_from(message.len()).map_err(io::Error::other)?;
-    let mut framed = length.to_be_bytes().to_vec();
-    framed.extend_from_slice(message);
-    stream.write_all(&framed).await?;
-    let length = stream.read_u16().await?;
-    let mut reply = vec![0; usize::from(length)];
-    stream.read_exact(&mut reply).await?;
-    Ok(reply)
+    stream::exchange(&mut stream, message).await
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// The longest name, with its length bytes and the root's.
-pub const LONGEST: usize = 255;
+pub(crate) const LONGEST: usize = 255;
 /// The longest label.
 const LONGEST_LABEL: usize = 63;
 

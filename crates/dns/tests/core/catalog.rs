@@ -178,6 +178,55 @@ fn every_one_of_many_hosts_is_found() {
     assert_eq!(answers(&catalog, "edpm-compute-100000.ctlplane.example.com", 1), "REFUSED");
 }
 
+/// A large file is not made anew as a whole. Whatever changes in it, it answers like one that was never anything else.
+#[test]
+fn a_large_file_that_changes_is_as_if_read_for_the_first_time() {
+    let empty = Catalog::new(Settings::default());
+    let mut lines: Vec<String> = many(6000).lines().map(str::to_owned).collect();
+    let mut changing = with(&empty, "large", &(lines.join("\n") + "\n"));
+    let compute = |n: u32| format!("edpm-compute-{n}.ctlplane.example.com");
+    let edits: [fn(&mut Vec<String>); 9] = [
+        |lines| lines[7] = lines[7].replace("10.0.0.7 ", "10.9.0.7 "),
+        |lines| lines[8] = "10.0.0.8 renamed.elsewhere.example.org".to_owned(),
+        |lines| drop(lines.remove(9)),
+        // The names above it are gone with it.
+        |lines| lines[8] = "10.0.0.8 edpm-compute-8.ctlplane.example.com".to_owned(),
+        |lines| lines.push("10.0.0.1 second.example.com".to_owned()),
+        // Who is first names the address.
+        |lines| lines.rotate_right(1),
+        |lines| lines.push("10.0.0.1 third.example.com fourth.example.com".to_owned()),
+        |lines| lines.rotate_right(1),
+        // Two hosts change places.
+        |lines| {
+            lines[20] = "10.0.0.30 edpm-compute-20.ctlplane.example.com".to_owned();
+            lines[30] = "10.0.0.20 edpm-compute-30.ctlplane.example.com".to_owned();
+        },
+    ];
+    for (number, edit) in edits.into_iter().enumerate() {
+        edit(&mut lines);
+        let text = lines.join("\n") + "\n";
+        changing = with(&changing, "large", &text);
+        let fresh = with(&empty, "large", &text);
+        let names = (0..40).map(compute).chain(
+            ["renamed.elsewhere", "elsewhere", "second", "third", "fourth"].map(|name| {
+                format!("{name}.example.{}", if name.contains("else") { "org" } else { "com" })
+            }),
+        );
+        for name in names {
+            let asked = |catalog: &Catalog| (answers(catalog, &name, 1), knows(catalog, &name));
+            assert_eq!(asked(&changing), asked(&fresh), "{name} after edit {number}");
+        }
+        for reverse in (0..40).map(|n| format!("{n}.0.0.10.in-addr.arpa")) {
+            let asked = |catalog: &Catalog| answers(catalog, &reverse, 12);
+            assert_eq!(asked(&changing), asked(&fresh), "{reverse} after edit {number}");
+        }
+    }
+    assert_eq!(answers(&changing, "1.0.0.10.in-addr.arpa", 12), "PTR third.example.com.");
+    let small = with(&changing, "large", "10.0.0.1 a.x\n");
+    assert_eq!(answers(&small, &compute(11), 1), "REFUSED");
+    assert!(!knows(&small, "example.com"));
+}
+
 /// A small file costs what it holds, not what the others hold; a large one is read again in a fraction of
 /// the tenth of a second that the change of a record may take. The limits are wide: this may be a debug build
 /// on a shared machine. `make bench` has the figures.
