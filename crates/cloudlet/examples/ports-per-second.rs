@@ -31,7 +31,8 @@ async fn main() -> ExitCode {
 
     let token = log_in(identity).await;
     let mut connection = Connection::open(network).await;
-    let made = connection.post("/v2.0/networks", &token, &json!({"network": {"name": "bench"}})).await;
+    let made =
+        connection.post("/v2.0/networks", &token, &json!({"network": {"name": "bench"}})).await;
     let id = made["network"]["id"].as_str().unwrap().to_owned();
     // Quotas would end the run: the administrator of the project lifts them.
     let project = made["network"]["project_id"].as_str().unwrap();
@@ -47,7 +48,8 @@ async fn main() -> ExitCode {
         async move {
             let mut connection = Connection::open(&network).await;
             for number in 0..each {
-                let port = json!({"port": {"network_id": id, "name": format!("p{client}-{number}")}});
+                let port =
+                    json!({"port": {"network_id": id, "name": format!("p{client}-{number}")}});
                 let made = connection.post("/v2.0/ports", &token, &port).await;
                 assert_eq!(made["port"]["fixed_ips"].as_array().map(Vec::len), Some(1));
             }
@@ -91,7 +93,8 @@ struct Connection {
 
 impl Connection {
     async fn open(root: &str) -> Self {
-        let host = root.strip_prefix("http://").expect("an http URL").trim_end_matches('/').to_owned();
+        let host =
+            root.strip_prefix("http://").expect("an http URL").trim_end_matches('/').to_owned();
         let stream = TcpStream::connect(&host).await.expect("the service answers");
         stream.set_nodelay(true).unwrap();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.expect("HTTP");
@@ -99,10 +102,17 @@ impl Connection {
         Self { sender, host }
     }
 
-    fn request(&self, method: &str, path: &str, token: &str, body: Option<&Value>) -> hyper::Request<Full<Bytes>> {
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        token: &str,
+        body: Option<&Value>,
+    ) -> hyper::Request<Full<Bytes>> {
         let body = body.map(ToString::to_string).unwrap_or_default();
         let request = hyper::Request::builder().method(method).uri(path).header("host", &self.host);
-        let request = request.header("content-type", "application/json").header("x-auth-token", token);
+        let request =
+            request.header("content-type", "application/json").header("x-auth-token", token);
         request.body(Full::new(Bytes::from(body))).unwrap()
     }
 
@@ -112,7 +122,11 @@ impl Connection {
         let response = self.sender.send_request(request).await.expect("an answer");
         let status = response.status();
         let bytes = response.into_body().collect().await.expect("a body").to_bytes();
-        assert!(status.is_success(), "{method} {path}: {status}: {}", String::from_utf8_lossy(&bytes));
+        assert!(
+            status.is_success(),
+            "{method} {path}: {status}: {}",
+            String::from_utf8_lossy(&bytes)
+        );
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
@@ -138,8 +152,10 @@ fn family(pids: &[u32]) -> Vec<u32> {
 fn cpu(pids: &[u32]) -> f64 {
     let of = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        let fields: Vec<&str> =
+            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks =
+            |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
         (ticks(11) + ticks(12)) / TICKS
     };
     family(pids).into_iter().map(of).sum()

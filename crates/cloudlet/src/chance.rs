@@ -1,5 +1,7 @@
 //! Ids, MAC addresses and choices: randomness comes as an argument, so that a run can be repeated.
 
+use std::fmt::Write as _;
+
 /// Where randomness comes from.
 pub trait Chance: Send {
     /// Fills `out` with bytes nobody can guess (or, in tests, that a seed gives).
@@ -39,6 +41,15 @@ impl dyn Chance + '_ {
     pub fn below(&mut self, limit: u64) -> u64 {
         u64::from_le_bytes(self.bytes()).checked_rem(limit).unwrap_or(0)
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}"); // text takes everything
+    }
+    out
 }
 
 /// The kernel's randomness.

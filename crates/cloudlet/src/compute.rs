@@ -9,14 +9,18 @@
 //! | [`flavors`], [`keypairs`] | what servers are made of |
 //! | [`servers`], [`view`] | servers: create, change, delete; what is shown of them |
 //! | [`nics`] | the ports of servers, which are Neutron's |
+//! | [`hosts`] | where servers run |
 //! | [`actions`] | start, stop, and their like |
-//! | [`other`] | zones, hypervisors, quotas, limits |
+//! | [`quotas`] | what a project may have |
+//! | [`other`] | zones, hypervisors, limits |
 
 mod actions;
 mod flavors;
+mod hosts;
 mod keypairs;
 mod nics;
 mod other;
+mod quotas;
 mod refusal;
 mod servers;
 mod version;
@@ -27,6 +31,7 @@ use serde_json::Value;
 
 pub use self::flavors::FLAVOR;
 pub use self::keypairs::KEYPAIR;
+pub use self::quotas::COMPUTE_QUOTA;
 use self::refusal::Refusal;
 pub use self::servers::SERVER;
 pub use self::version::Micro;
@@ -35,7 +40,7 @@ use crate::request::{Request, Response};
 use crate::state::{Kind, Tx};
 
 /// The tables.
-pub static KINDS: &[&Kind] = &[&SERVER, &FLAVOR, &KEYPAIR];
+pub static KINDS: &[&Kind] = &[&SERVER, &FLAVOR, &KEYPAIR, &COMPUTE_QUOTA];
 
 /// One call, with what everything needs to know of it.
 struct Call<'a> {
@@ -97,6 +102,7 @@ fn route(tx: &mut Tx<'_>, call: &Call<'_>, parts: &[&str]) -> Result<Response, R
         ["servers", rest @ ..] => servers::route(tx, call, rest),
         ["flavors", rest @ ..] => flavors::route(tx, call, rest),
         ["os-keypairs", rest @ ..] => keypairs::route(tx, call, rest),
+        ["os-quota-sets", rest @ ..] => quotas::route(tx, call, rest),
         _ if get => other::route(tx, call, parts),
         _ => Err(Refusal::gone()),
     }

@@ -11,10 +11,17 @@ pub struct Config {
     pub region: String,
     /// The root URL of each service, as the catalogue shows it (`http://127.0.0.1:9696`).
     pub endpoints: BTreeMap<Service, String>,
+    /// What the catalogue shows instead to those who come from inside.
+    pub internal: BTreeMap<Service, String>,
+    /// Whether services other than Keystone are registered without an endpoint for administrators, as
+    /// those of a control plane are.
+    pub is_control_plane: bool,
     /// How long a token lives, in seconds.
     pub token_seconds: i64,
     /// Rounds of PBKDF2 for passwords.
     pub password_rounds: u32,
+    /// The hosts that servers run on; none: one, and every other that a call names.
+    pub compute_hosts: Vec<String>,
     /// Neutron's.
     pub network: NetworkConfig,
 }
@@ -42,7 +49,7 @@ pub struct NetworkConfig {
     pub extensions: BTreeSet<String>,
     /// The domain of `dns_assignment`.
     pub dns_domain: String,
-    /// Availability zones of networks and routers.
+    /// Availability zones of networks and routers; `*` allows any.
     pub zones: Vec<String>,
     /// The most items of one answer to a list; 0 is no bound.
     pub page_limit: usize,
@@ -91,9 +98,39 @@ impl Default for Config {
         Self {
             region: "RegionOne".to_owned(),
             endpoints: endpoints.into(),
+            internal: BTreeMap::new(),
+            is_control_plane: false,
             token_seconds: 86_400,
             password_rounds: 10_000,
+            compute_hosts: Vec::new(),
             network: NetworkConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// The cloud of a lab, as the seeds show it: names, the region that the control plane registers its
+    /// endpoints in, Geneve for projects. Availability zones are what the control plane says they are.
+    ///
+    /// What stands in `endpoints` is registered in the catalogue of a new cloud, where a control plane finds
+    /// and corrects it.
+    pub fn lab(endpoints: BTreeMap<Service, String>, compute_hosts: Vec<String>) -> Self {
+        let network = NetworkConfig {
+            dns_domain: "openstackgate.local.".to_owned(),
+            zones: vec!["*".to_owned()],
+            ..NetworkConfig::default()
+        };
+        let region = "regionOne".to_owned();
+        let is_control_plane = true;
+        Self { region, endpoints, is_control_plane, compute_hosts, network, ..Self::default() }
+    }
+
+    /// The interfaces under which a new cloud registers a service.
+    pub fn interfaces(&self, service: Service) -> &'static [&'static str] {
+        match service {
+            Service::Identity => &["public", "internal", "admin"],
+            _ if self.is_control_plane => &["public", "internal"],
+            _ => &["public", "internal", "admin"],
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The thin front: a listener per service, bounded bodies, request ids.
 
+mod listener;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +14,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
 
+pub use self::listener::{Listener, socket};
 use crate::chance::{Chance, System};
 use crate::request::{Request, Response, Service, pairs, segments};
 use crate::server::Server;
@@ -25,17 +27,17 @@ const PATH: usize = 64 * 1024;
 /// A client that does not finish its headers by then is dropped.
 const HEADERS: Duration = Duration::from_secs(30);
 /// The same for its body.
-const BODY_TIME: Duration = Duration::from_secs(60);
+const BODY_TIME: Duration = Duration::from_mins(1);
 /// How long calls may take to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 /// After a failed accept (no file descriptors left, say) the listener takes a breath.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves one of the cloud's services until `shutdown` completes.
-pub async fn serve(
+/// Serves one of the cloud's services until `shutdown` completes, on TCP or on a Unix socket.
+pub async fn serve<L: Listener>(
     server: Server,
     service: Service,
-    listener: TcpListener,
+    mut listener: L,
     shutdown: impl Future<Output = ()>,
 ) {
     let graceful = Arc::new(GracefulShutdown::new());
@@ -43,7 +45,7 @@ pub async fn serve(
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(stream) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -52,7 +54,6 @@ pub async fn serve(
             },
             () = &mut shutdown => break,
         };
-        let _ = stream.set_nodelay(true); // only a matter of latency
         tokio::spawn(connection(server.clone(), service, stream, graceful.watcher()));
     }
     if let Some(graceful) = Arc::into_inner(graceful) {
@@ -60,10 +61,10 @@ pub async fn serve(
     }
 }
 
-async fn connection(
+async fn connection<S: listener::Stream>(
     server: Server,
     service: Service,
-    stream: TcpStream,
+    stream: S,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let handler = service_fn(|request: hyper::Request<Incoming>| {

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
+use crate::chance::hex;
 use crate::object::Object;
 use crate::request::{Request, Response};
 use crate::state::{Kind, State, Tx};
@@ -283,10 +284,9 @@ fn upload(tx: &mut Tx<'_>, who: &Caller, request: &Request, id: &str) -> Result<
         }
     }
     let digest = ring::digest::digest(&ring::digest::SHA512, &request.body);
-    let hash: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     image.set("size", request.body.len());
     image.set("os_hash_algo", "sha512");
-    image.set("os_hash_value", hash);
+    image.set("os_hash_value", hex(digest.as_ref()));
     image.set("status", "active");
     image.set("updated_at", tx.timestamp());
     tx.put(&IMAGE, image);

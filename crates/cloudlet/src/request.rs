@@ -1,5 +1,7 @@
 //! A call and its answer as values: what the HTTP front hands in, and what it sends back.
 
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
@@ -136,16 +138,9 @@ fn decode(text: &str, plus_is_space: bool) -> String {
             .flatten()
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match escaped {
-            Some(value) => {
-                out.push(value);
-                at += 3;
-            }
-            None => {
-                out.push(if *byte == b'+' && plus_is_space { b' ' } else { *byte });
-                at += 1;
-            }
-        }
+        let plain = if *byte == b'+' && plus_is_space { b' ' } else { *byte };
+        out.push(escaped.unwrap_or(plain));
+        at += if escaped.is_some() { 3 } else { 1 };
     }
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -157,7 +152,7 @@ pub fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}"); // text takes everything
         }
     }
     out

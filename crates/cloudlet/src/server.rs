@@ -134,15 +134,13 @@ impl Server {
 /// What is said when a call could not be kept: it did not happen, and may be made again.
 fn unavailable(service: Service) -> Response {
     let message = "The cloud cannot keep changes at the moment; nothing was changed.";
-    match service {
-        Service::Network => Fault::new(503, "ServiceUnavailable", message).response(),
-        _ => {
-            let body = serde_json::json!({"error": {
-                "code": 503, "title": "Service Unavailable", "message": message,
-            }});
-            Response::json(StatusCode::SERVICE_UNAVAILABLE, &body)
-        }
+    if service == Service::Network {
+        return Fault::new(503, "ServiceUnavailable", message).response();
     }
+    let error = serde_json::json!({
+        "code": 503, "title": "Service Unavailable", "message": message,
+    });
+    Response::json(StatusCode::SERVICE_UNAVAILABLE, &serde_json::json!({ "error": error }))
 }
 
 struct Writer {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::flavors::{FLAVOR, missing};
 use super::nics::{self, Nic};
 use super::refusal::Refusal;
-use super::{Call, actions, keypairs, other, view};
+use super::{Call, actions, hosts, keypairs, other, quotas, view};
+use crate::chance::hex;
 use crate::image::IMAGE;
 use crate::network::resources::ports::PORT;
 use crate::object::Object;
@@ -15,8 +16,6 @@ use crate::state::{Kind, State, Tx};
 
 /// The one availability zone.
 pub const ZONE: &str = "nova";
-/// Where servers go that do not say (`--availability-zone nova:HOST`, or `--host`).
-pub const HOST: &str = "cloudlet";
 /// The most servers of one call.
 const MOST: u64 = 100;
 
@@ -144,6 +143,7 @@ fn create(tx: &mut Tx<'_>, call: &Call<'_>) -> Result<Response, Refusal> {
     if !(1..=MOST).contains(&count) {
         return Err(Refusal::bad(format!("{count} servers in one call: it can be 1 to {MOST}")));
     }
+    quotas::room(tx, &template, i64::try_from(count).unwrap_or(i64::MAX))?;
     let names: Vec<&str> = given
         .get("security_groups")
         .and_then(Value::as_array)
@@ -160,12 +160,14 @@ fn create(tx: &mut Tx<'_>, call: &Call<'_>) -> Result<Response, Refusal> {
             let name = format!("{}-{number}", server.text("name"));
             server.set("name", name);
         }
+        if server.some_text("host").is_none() {
+            server.set("host", hosts::least(tx));
+        }
         let digest = ring::digest::digest(
             &ring::digest::SHA256,
             format!("{}{}", server.project(), server.text("host")).as_bytes(),
         );
-        let host: String =
-            digest.as_ref().iter().take(28).map(|byte| format!("{byte:02x}")).collect();
+        let host: String = hex(digest.as_ref()).chars().take(56).collect();
         server.set("id", id.clone());
         server.set("host_id", host);
         let nics: Vec<Nic> = match nics::wanted(given.get("networks"))? {
@@ -193,7 +195,7 @@ fn create(tx: &mut Tx<'_>, call: &Call<'_>) -> Result<Response, Refusal> {
         .with("location", call.url(&format!("servers/{id}"))))
 }
 
-/// A server as the call describes it, without its id and ports.
+/// A server as the call describes it, without its id and ports, and without a host where none is named.
 fn template(tx: &Tx<'_>, call: &Call<'_>, given: &Value) -> Result<Object, Refusal> {
     let text = |name: &str| given.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let name = text("name").map(str::trim).filter(|name| !name.is_empty() && name.len() <= 255);
@@ -217,8 +219,9 @@ fn template(tx: &Tx<'_>, call: &Call<'_>, given: &Value) -> Result<Object, Refus
     let zone = text("availability_zone").unwrap_or(ZONE);
     let (zone, forced) = zone.split_once(':').map_or((zone, None), |(z, host)| (z, Some(host)));
     let host = forced.filter(|host| !host.is_empty()).or(text("host"));
-    if host.is_some() {
+    if let Some(host) = host {
         call.admin("os_compute_api:servers:create:forced_host")?;
+        hosts::named(tx, host)?;
     }
     if zone != ZONE {
         return Err(Refusal::bad("The requested availability zone is not available"));
@@ -229,7 +232,7 @@ fn template(tx: &Tx<'_>, call: &Call<'_>, given: &Value) -> Result<Object, Refus
         "status": "ACTIVE", "created": now, "updated": now, "launched_at": now,
         "flavor": flavor.0, "image": image, "key_name": key, "locked": false,
         "metadata": given.get("metadata").cloned().unwrap_or_else(|| json!({})),
-        "availability_zone": zone, "host": host.unwrap_or(HOST),
+        "availability_zone": zone, "host": host,
         "hostname": text("hostname").map_or_else(|| hostname(name), str::to_owned),
         "description": given.get("description").cloned().unwrap_or_default(),
         "tags": given.get("tags").cloned().unwrap_or_else(|| json!([])),

@@ -33,6 +33,35 @@ impl std::fmt::Debug for Account {
     }
 }
 
+/// The services of a control plane that log in to Keystone under their own names.
+const SERVICE_USERS: [&str; 11] = [
+    "barbican",
+    "cinder",
+    "designate",
+    "glance",
+    "heat",
+    "manila",
+    "neutron",
+    "nova",
+    "octavia",
+    "placement",
+    "swift",
+];
+
+impl Account {
+    /// Those of a lab: the administrator, and one for each service, in the project `service`.
+    pub fn lab(password: &str) -> Vec<Self> {
+        let account = |name: &str, project: &str, roles: &[&str]| Self {
+            name: name.to_owned(),
+            password: password.to_owned(),
+            project: project.to_owned(),
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        };
+        let services = SERVICE_USERS.map(|name| account(name, "service", &["admin", "service"]));
+        std::iter::once(account("admin", "admin", &["admin"])).chain(services).collect()
+    }
+}
+
 /// Each implies the next; `service` stands alone.
 const ROLE_CHAIN: [&str; 4] = ["admin", "manager", "member", "reader"];
 
@@ -100,7 +129,10 @@ fn catalogue(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let kind = service.catalogue_type();
         let made = fresh(tx, json!({"type": kind, "name": name, "enabled": true}));
         let made = SERVICES.insert(tx, made)?;
-        for interface in ["public", "internal", "admin"] {
+        let internal = tx.config.internal.get(&service).cloned();
+        for interface in tx.config.interfaces(service) {
+            let own = internal.as_ref().filter(|_| *interface == "internal");
+            let url = own.unwrap_or(&url);
             let endpoint = fresh(
                 tx,
                 json!({
@@ -118,18 +150,17 @@ fn account(tx: &mut Tx<'_>, account: &Account) -> Result<(), Refusal> {
     let domain = DOMAINS.get(tx, "default")?.id().to_owned();
     let key = format!("{domain}/{}", account.project.to_lowercase());
     let held = tx.find(&PROJECT, "name", &key).next();
-    let project = match held {
-        Some(project) => project,
-        None => {
-            let project = fresh(
-                tx,
-                json!({
-                    "name": account.project, "domain_id": domain, "description": "",
-                    "enabled": true, "parent_id": domain, "is_domain": false, "tags": [], "options": {},
-                }),
-            );
-            PROJECTS.insert(tx, project)?
-        }
+    let project = if let Some(project) = held {
+        project
+    } else {
+        let project = fresh(
+            tx,
+            json!({
+                "name": account.project, "domain_id": domain, "description": "",
+                "enabled": true, "parent_id": domain, "is_domain": false, "tags": [], "options": {},
+            }),
+        );
+        PROJECTS.insert(tx, project)?
     };
     let user = fresh(
         tx,

@@ -57,7 +57,7 @@ pub fn list(state: &State, request: &Request, user: &str) -> Value {
     let fits = |credential: &Object| name.is_none_or(|name| credential.text("name") == name);
     let all = state.find(&APPLICATION_CREDENTIAL, "user_id", user).filter(fits);
     let shown: Vec<Value> = all.map(|credential| show(state, request, credential, None)).collect();
-    collection(request, "application_credentials", shown.into())
+    collection(request, "application_credentials", &shown.into())
 }
 
 /// One as it is shown; the secret is shown once, when it is made.

@@ -396,14 +396,14 @@ fn endpoint(tx: &mut Tx<'_>, mut endpoint: Object) -> Result<Object, Refusal> {
     // `region` is how older clients say it, and makes the region where there is none.
     let old = endpoint.some_text("region").map(str::to_owned);
     let region = endpoint.some_text("region_id").map(str::to_owned).or(old.clone());
-    if let Some(region) = &region {
-        if !tx.exists(&REGION, region) {
-            if old.is_none() {
-                return Err(Refusal::expecting("endpoint region_id", "region table"));
-            }
-            let made = json!({"id": region, "description": "", "parent_region_id": null});
-            tx.put(&REGION, Object::from_value(made));
+    if let Some(region) = &region
+        && !tx.exists(&REGION, region)
+    {
+        if old.is_none() {
+            return Err(Refusal::expecting("endpoint region_id", "region table"));
         }
+        let made = json!({"id": region, "description": "", "parent_region_id": null});
+        tx.put(&REGION, Object::from_value(made));
     }
     endpoint.set("region_id", region.clone());
     endpoint.set("region", region);

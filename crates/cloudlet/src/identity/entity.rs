@@ -175,7 +175,7 @@ impl Entity {
     pub fn show_all(&self, request: &Request, objects: Vec<Object>) -> Value {
         let shown: Vec<Value> =
             objects.into_iter().map(|object| self.show(request, object)).collect();
-        collection(request, self.plural, shown.into())
+        collection(request, self.plural, &shown.into())
     }
 
     /// The members of the body, each of which is what its field holds.
@@ -239,7 +239,7 @@ pub fn own_link(request: &Request) -> String {
 }
 
 /// A list's body.
-pub fn collection(request: &Request, name: &str, items: Value) -> Value {
+pub fn collection(request: &Request, name: &str, items: &Value) -> Value {
     let link = own_link(request);
     json!({ name: items, "links": {"self": link, "next": null, "previous": null} })
 }

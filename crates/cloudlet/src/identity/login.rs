@@ -159,14 +159,12 @@ fn by_token(tx: &Tx<'_>, given: &Value) -> Result<Proof, Refusal> {
 }
 
 fn by_credential(tx: &Tx<'_>, given: &Value) -> Result<Proof, Refusal> {
-    let credential = match text(given, "id") {
-        Some(id) => tx.get(&APPLICATION_CREDENTIAL, id),
-        None => {
-            let user = given.get("user").and_then(|user| find(tx, &USER, user));
-            let key =
-                user.zip(text(given, "name")).map(|(user, name)| format!("{}/{name}", user.id()));
-            key.and_then(|key| tx.find(&APPLICATION_CREDENTIAL, "name", &key).next())
-        }
+    let credential = if let Some(id) = text(given, "id") {
+        tx.get(&APPLICATION_CREDENTIAL, id)
+    } else {
+        let user = given.get("user").and_then(|user| find(tx, &USER, user));
+        let key = user.zip(text(given, "name")).map(|(user, name)| format!("{}/{name}", user.id()));
+        key.and_then(|key| tx.find(&APPLICATION_CREDENTIAL, "name", &key).next())
     };
     let kept = credential.as_ref().and_then(|credential| credential.some_text("hash"));
     let right = password::matches(kept, text(given, "secret").unwrap_or_default());

@@ -93,7 +93,7 @@ fn signed_in(tx: &mut Tx<'_>, request: &Request, rest: &[&str]) -> Answer {
         ["role_assignments"] if request.method == Method::GET => {
             admin(&who, "identity:list_role_assignments")?;
             let all = assign::all(tx, request);
-            ok(&collection(request, "role_assignments", all))
+            ok(&collection(request, "role_assignments", &all))
         }
         ["role_inferences"] if request.method == Method::GET => inferences(tx, request),
         ["system", actors @ ("users" | "groups"), actor, "roles", rest @ ..] => {
@@ -344,7 +344,7 @@ fn inferences(tx: &Tx<'_>, request: &Request) -> Answer {
         (!implied.is_empty()).then(|| json!({"prior_role": short(&role), "implies": implied}))
     };
     let all: Vec<Value> = tx.all(&ROLE).filter_map(one).collect();
-    ok(&collection(request, "role_inferences", all.into()))
+    ok(&collection(request, "role_inferences", &all.into()))
 }
 
 fn application_credentials(

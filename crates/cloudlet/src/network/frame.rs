@@ -78,5 +78,5 @@ fn action_on(
 
 /// A body with one member.
 fn wrapped(name: &str, value: Value) -> Value {
-    json!({ name: value })
+    Value::Object(serde_json::Map::from_iter([(name.to_owned(), value)]))
 }

@@ -115,6 +115,7 @@ pub fn zones(config: &Config, request: &Request, rest: &[&str]) -> Result<Respon
         .network
         .zones
         .iter()
+        .filter(|name| *name != "*")
         .flat_map(|name| {
             ["network", "router"]
                 .map(|kind| json!({"name": name, "resource": kind, "state": "available"}))

@@ -191,6 +191,13 @@ pub trait Rules: Sync {
         true
     }
 
+    /// Whether a change of this attribute alone is counted only after the answer, which still shows the
+    /// revision from before.
+    fn counts_late(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// A filter of its own: whether the object is selected by the values, or `None` where the table
     /// says it.
     fn select(&self, state: &State, object: &Object, name: &str, values: &[&str]) -> Option<bool> {

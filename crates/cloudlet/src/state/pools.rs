@@ -12,7 +12,7 @@ use landbridge_addr::Pool;
 /// The pools by subnet.
 #[derive(Debug, Default)]
 pub struct Pools {
-    pools: BTreeMap<String, Pool>,
+    by_subnet: BTreeMap<String, Pool>,
     /// What the call at hand did, to be undone: subnet, address, whether it was taken.
     trail: Vec<(String, IpAddr, bool)>,
     /// Subnets whose pools the call at hand made: they may be of a state that is dropped.
@@ -22,23 +22,23 @@ pub struct Pools {
 impl Pools {
     /// Whether there is a pool for the subnet.
     pub fn knows(&self, subnet: &str) -> bool {
-        self.pools.contains_key(subnet)
+        self.by_subnet.contains_key(subnet)
     }
 
     /// Keeps the pool of a subnet, made from the state of the call at hand.
     pub fn learn(&mut self, subnet: &str, pool: Pool) {
         self.fresh.push(subnet.to_owned());
-        self.pools.insert(subnet.to_owned(), pool);
+        self.by_subnet.insert(subnet.to_owned(), pool);
     }
 
     /// The lowest free address.
     pub fn lowest(&self, subnet: &str) -> Option<IpAddr> {
-        self.pools.get(subnet)?.lowest()
+        self.by_subnet.get(subnet)?.lowest()
     }
 
     /// Takes an address; says whether the pool had it to give.
     pub fn take(&mut self, subnet: &str, address: IpAddr) -> bool {
-        let taken = self.pools.get_mut(subnet).is_some_and(|pool| pool.take(address));
+        let taken = self.by_subnet.get_mut(subnet).is_some_and(|pool| pool.take(address));
         if taken {
             self.trail.push((subnet.to_owned(), address, true));
         }
@@ -47,14 +47,14 @@ impl Pools {
 
     /// Gives an address back.
     pub fn release(&mut self, subnet: &str, address: IpAddr) {
-        if self.pools.get_mut(subnet).is_some_and(|pool| pool.release(address)) {
+        if self.by_subnet.get_mut(subnet).is_some_and(|pool| pool.release(address)) {
             self.trail.push((subnet.to_owned(), address, false));
         }
     }
 
     /// Forgets a subnet's pool: its ranges changed, or it is gone.
     pub fn forget(&mut self, subnet: &str) {
-        self.pools.remove(subnet);
+        self.by_subnet.remove(subnet);
         self.trail.retain(|(of, _, _)| of != subnet);
     }
 
@@ -67,12 +67,12 @@ impl Pools {
     /// The call at hand failed: everything is as it was before.
     pub fn undo(&mut self) {
         for (subnet, address, taken) in std::mem::take(&mut self.trail).into_iter().rev() {
-            if let Some(pool) = self.pools.get_mut(&subnet) {
+            if let Some(pool) = self.by_subnet.get_mut(&subnet) {
                 let _ = if taken { pool.release(address) } else { pool.take(address) };
             }
         }
         for subnet in std::mem::take(&mut self.fresh) {
-            self.pools.remove(&subnet);
+            self.by_subnet.remove(&subnet);
         }
     }
 }

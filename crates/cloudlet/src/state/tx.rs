@@ -31,6 +31,7 @@ impl Change {
     }
 
     /// The object as it is.
+    #[allow(clippy::new_ret_no_self)] // the word that stands beside `old`
     pub fn new(&self) -> Option<Object> {
         self.after.as_deref().map(|row| unseal(self.kind, row))
     }

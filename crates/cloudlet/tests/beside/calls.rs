@@ -68,7 +68,8 @@ pub fn home() -> PathBuf {
 pub fn stories() -> Vec<Story> {
     let dir = home().join("calls");
     let files = std::fs::read_dir(&dir).expect("tests/cloud/calls is there");
-    let mut files: Vec<PathBuf> = files.map(|file| file.expect("a readable entry").path()).collect();
+    let mut files: Vec<PathBuf> =
+        files.map(|file| file.expect("a readable entry").path()).collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
     files.sort();
     files.iter().map(|file| story(file)).collect()
@@ -102,7 +103,7 @@ pub fn fill(text: &str, kept: &Kept) -> String {
             Some(Value::String(value)) => out.push_str(value),
             Some(value) => out.push_str(&value.to_string()),
             // What was to be kept did not come: the call goes out all the same, and differs.
-            None => out.push_str(&format!("no-{name}")),
+            None => out.extend(["no-", name]),
         }
         rest = tail;
     }

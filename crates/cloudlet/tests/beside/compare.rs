@@ -39,7 +39,10 @@ impl Differences {
         let file = home().join("differences.yaml");
         let text = std::fs::read_to_string(&file).expect("tests/cloud/differences.yaml is there");
         let list: Vec<Difference> = serde_saphyr::from_str(&text).expect("a list of differences");
-        assert!(list.iter().all(|difference| difference.why.len() > 10), "every difference has a reason");
+        assert!(
+            list.iter().all(|difference| difference.why.len() > 10),
+            "every difference has a reason"
+        );
         Self { list, met: RefCell::default() }
     }
 
@@ -51,7 +54,8 @@ impl Differences {
                 && difference.at.as_ref().is_none_or(|path| is_below(at, path))
         };
         let mut known = false;
-        for (number, _) in self.list.iter().enumerate().filter(|(_, difference)| covers(difference)) {
+        for (number, _) in self.list.iter().enumerate().filter(|(_, difference)| covers(difference))
+        {
             self.met.borrow_mut().insert(number);
             known = true;
         }
@@ -75,16 +79,28 @@ pub struct Report {
 
 impl Report {
     /// Compares the answers to one story.
-    pub fn compare(&mut self, story: &Story, left: &[Plain], right: &[Plain], known: Option<&Differences>) {
+    pub fn compare(
+        &mut self,
+        story: &Story,
+        left: &[Plain],
+        right: &[Plain],
+        known: Option<&Differences>,
+    ) {
         let lines: Vec<&str> = left.iter().map(|answer| answer.call.as_str()).collect();
         let calls: Vec<&str> = story.calls.iter().map(|call| call.name.as_str()).collect();
-        assert_eq!(lines, calls, "the recording of {} is of another table: record it anew", story.name);
+        assert_eq!(
+            lines, calls,
+            "the recording of {} is of another table: record it anew",
+            story.name
+        );
         for (left, right) in left.iter().zip(right) {
             self.calls += 1;
             let (l, r) = (whole(left), whole(right));
             let mut found = Vec::new();
             walk("", &l, &r, &mut found);
-            found.retain(|(at, ..)| !known.is_some_and(|known| known.known(&story.name, &left.call, at)));
+            found.retain(|(at, ..)| {
+                !known.is_some_and(|known| known.known(&story.name, &left.call, at))
+            });
             if found.is_empty() {
                 continue;
             }
@@ -101,7 +117,8 @@ impl Report {
         for (number, difference) in differences.list.iter().enumerate() {
             if !differences.met.borrow().contains(&number) {
                 self.differing += 1;
-                writeln!(self.text, "listed in differences.yaml, but not met: {difference:?}").unwrap();
+                writeln!(self.text, "listed in differences.yaml, but not met: {difference:?}")
+                    .unwrap();
             }
         }
     }
@@ -131,7 +148,12 @@ fn walk(at: &str, left: &Value, right: &Value, found: &mut Vec<(String, String, 
             let keys: BTreeSet<&String> = l.keys().chain(r.keys()).collect();
             for key in keys {
                 let absent = Value::from("(absent)");
-                walk(&step(key), l.get(key).unwrap_or(&absent), r.get(key).unwrap_or(&absent), found);
+                walk(
+                    &step(key),
+                    l.get(key).unwrap_or(&absent),
+                    r.get(key).unwrap_or(&absent),
+                    found,
+                );
             }
         }
         (Value::Array(l), Value::Array(r)) if l.len() == r.len() => {

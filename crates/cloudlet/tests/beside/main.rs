@@ -59,7 +59,9 @@ fn the_table_is_as_large_as_promised() {
 #[test]
 fn the_real_pair_answers_as_recorded() {
     let Some(mut real) = real::Real::from_environment() else {
-        println!("skipped: no KEYSTONE_URL and NEUTRON_URL: no real pair to compare the recording with");
+        println!(
+            "skipped: no KEYSTONE_URL and NEUTRON_URL: no real pair to compare the recording with"
+        );
         return;
     };
     let anew = std::env::var_os("LANDBRIDGE_RECORD").is_some();

@@ -53,7 +53,8 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 });
 
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(\d{1,3}(\.\d{1,3}){3}|[0-9a-f]{1,4}(:[0-9a-f]{0,4}){2,7})\b").expect("a pattern")
+    Regex::new(r"\b(\d{1,3}(\.\d{1,3}){3}|[0-9a-f]{1,4}(:[0-9a-f]{0,4}){2,7})\b")
+        .expect("a pattern")
 });
 
 static SET: LazyLock<Regex> =
@@ -157,7 +158,9 @@ impl Normal {
                     }
                     let value = match (key.as_str(), value.as_str()) {
                         ("message", Some(text)) => self.message(text, names).into(),
-                        (key, Some(text)) if ADDRESSES.contains(&key) && self.chosen.contains(text) => {
+                        (key, Some(text))
+                            if ADDRESSES.contains(&key) && self.chosen.contains(text) =>
+                        {
                             "<address>".into()
                         }
                         ("audit_ids", _) => "<random>".into(),
@@ -215,14 +218,18 @@ fn settle(body: &mut Value, outermost: bool) {
             for value in map.values_mut() {
                 match value {
                     Value::Array(items) if !outermost => {
-                        items.iter_mut().for_each(|item| settle(item, true));
+                        for item in items.iter_mut() {
+                            settle(item, true);
+                        }
                     }
                     other => settle(other, true),
                 }
             }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| settle(item, true));
+            for item in items.iter_mut() {
+                settle(item, true);
+            }
             items.sort_by_cached_key(ToString::to_string);
         }
         _ => {}

@@ -28,7 +28,9 @@ impl Ours {
             name: name.to_owned(),
             password: "secret".to_owned(),
             project: project.to_owned(),
-            roles: vec![if ["admin", "reader"].contains(&name) { name } else { "member" }.to_owned()],
+            roles: vec![
+                if ["admin", "reader"].contains(&name) { name } else { "member" }.to_owned(),
+            ],
         };
         let mut accounts: Vec<Account> = USERS.into_iter().map(account).collect();
         accounts.push(Account {
@@ -78,7 +80,11 @@ impl Server for Ours {
             status: answered.status.as_u16(),
             headers: HEADERS.iter().filter_map(header).collect(),
             // The HTTP front sends none after HEAD.
-            body: if sent.method == "HEAD" { serde_json::Value::Null } else { body_of(&answered.body) },
+            body: if sent.method == "HEAD" {
+                serde_json::Value::Null
+            } else {
+                body_of(&answered.body)
+            },
         }
     }
 }

@@ -60,7 +60,9 @@ fn log_in(server: &mut dyn Server, user: &str, project: &str, kept: &mut Kept) {
     assert_eq!(answer.status, 201, "{user} logs in: {:?}", answer.body);
     let token = answer.headers.iter().find(|(name, _)| name == "x-subject-token");
     kept.insert(format!("token {user}"), token.expect("a token").1.clone().into());
-    for (name, path) in [(format!("user {user}"), "token.user.id"), (project.to_owned(), "token.project.id")] {
+    for (name, path) in
+        [(format!("user {user}"), "token.user.id"), (project.to_owned(), "token.project.id")]
+    {
         kept.insert(name, at(&answer.body, path).expect("a token says who and where").clone());
     }
 }
@@ -77,9 +79,12 @@ fn one(server: &mut dyn Server, normal: &mut Normal, call: &Call, kept: &mut Kep
     match call.user.as_str() {
         "nobody" => {}
         "forged" => headers.push(("x-auth-token".to_owned(), "gAAAAABforged".to_owned())),
-        user => headers.push(("x-auth-token".to_owned(), fill(&format!("${{token {user}}}"), kept))),
+        user => {
+            headers.push(("x-auth-token".to_owned(), fill(&format!("${{token {user}}}"), kept)));
+        }
     }
-    headers.extend(call.headers.iter().map(|(name, value)| (name.to_lowercase(), fill(value, kept))));
+    headers
+        .extend(call.headers.iter().map(|(name, value)| (name.to_lowercase(), fill(value, kept))));
     let body = call.body.as_ref().map(|body| fill_value(body, kept).to_string());
     let answer = server.send(&Sent {
         service: &call.at,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use landbridge_cloudlet::journal::{Forgetful, Journal, JournalError, Kept, Row, Stored};
 use landbridge_cloudlet::{Change, Request, Response, Server, Service, http};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use crate::world::{accounts, config, password};
 
@@ -142,7 +142,10 @@ async fn what_cannot_be_kept_did_not_happen() {
 }
 
 async fn raw(address: std::net::SocketAddr, text: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
+    spoken(TcpStream::connect(address).await.unwrap(), text).await
+}
+
+async fn spoken(mut stream: impl AsyncRead + AsyncWrite + Unpin, text: &str) -> String {
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer).await;
@@ -177,4 +180,40 @@ async fn the_socket_answers_with_ids_and_bounds() {
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 413"), "{refused}");
     let _ = stop.send(());
     serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_socket_in_a_directory_answers_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("keystone.sock");
+    // A process that was killed left its socket behind.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let listener = http::socket(&path).unwrap();
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "only its owner may ask");
+    let server = Server::open(config(), Box::new(Forgetful), &accounts()).await.unwrap();
+    let serving = tokio::spawn(http::serve(
+        server,
+        Service::Identity,
+        listener,
+        std::future::pending::<()>(),
+    ));
+    let body = password("admin", Some("admin")).to_string();
+    let call = format!(
+        "POST /v3/auth/tokens HTTP/1.1\r\nhost: keystone-internal.openstack.svc:5000\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = spoken(UnixStream::connect(&path).await.unwrap(), &call).await;
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert!(answer.contains("x-subject-token: "), "{answer}");
+    // Who serves there is not pushed aside.
+    let error = http::socket(&path).unwrap_err().to_string();
+    assert!(error.contains("keystone.sock: Address already in use"), "{error}");
+    serving.abort();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "somebody's").unwrap();
+    assert!(http::socket(&file).is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "somebody's");
 }

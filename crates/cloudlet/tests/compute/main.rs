@@ -1,19 +1,28 @@
 //! Nova and Glance as values: servers and their ports, flavors, key pairs, images.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::needless_pass_by_value)] // calls with json!({…}) in place read better
 
 #[path = "../cloud/world.rs"]
 #[allow(dead_code)] // shared with the tests of the other services
 mod world;
 
-use landbridge_cloudlet::{Request, Response, Service};
+use landbridge_cloudlet::{Config, Request, Response, Service};
 use serde_json::{Value, json};
 use world::{World, id, rows};
 
 const LATEST: &str = "compute 2.96";
-const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl x";
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl x";
 
-fn call(world: &mut World, service: Service, who: &str, version: &str, line: &str, body: Option<Value>) -> Response {
+fn call(
+    world: &mut World,
+    service: Service,
+    who: &str,
+    version: &str,
+    line: &str,
+    body: Option<Value>,
+) -> Response {
     let (method, path) = line.split_once(' ').unwrap();
     let root = if service == Service::Compute { "/v2.1" } else { "/v2" };
     let mut request = Request::new(service, method.parse().unwrap(), &format!("{root}/{path}"));
@@ -53,7 +62,10 @@ struct Stage {
 }
 
 fn stage() -> Stage {
-    let mut world = World::new();
+    stage_in(World::new())
+}
+
+fn stage_in(mut world: World) -> Stage {
     let (network, _) = world.net("member", "10.0.0.0/24");
     let flavor = json!({"flavor": {"name": "m1", "ram": 512, "vcpus": 1, "disk": 1}});
     let flavor = nova(&mut world, "admin", "POST flavors", Some(flavor));
@@ -90,12 +102,17 @@ impl Stage {
 #[test]
 fn a_server_has_its_ports_and_takes_those_it_made_with_it() {
     let mut stage = stage();
-    let port = stage.world.make("member", "ports", json!({"network_id": stage.network, "name": "given"}));
+    let port =
+        stage.world.make("member", "ports", json!({"network_id": stage.network, "name": "given"}));
     let nics = json!({"networks": [{"uuid": stage.network, "fixed_ip": "10.0.0.77"}, {"port": id(&port)}]});
     let server = stage.boot(&nics);
     assert_eq!(server["status"], "ACTIVE");
-    let addresses: Vec<&str> =
-        server["addresses"]["net"].as_array().unwrap().iter().filter_map(|a| a["addr"].as_str()).collect();
+    let addresses: Vec<&str> = server["addresses"]["net"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|a| a["addr"].as_str())
+        .collect();
     assert!(addresses.contains(&"10.0.0.77") && addresses.len() == 2, "{server}");
     for port in stage.ports() {
         assert_eq!(port["device_id"], server["id"]);
@@ -167,9 +184,12 @@ fn who_is_of_another_project_sees_no_server() {
     let server = id(&stage.boot(&json!({})));
     let line = format!("servers/{server}");
     assert_eq!(nova(&mut stage.world, "reader", &format!("GET {line}"), None).status, 200);
-    for (who, method, status) in
-        [("other", "GET", 404), ("other", "DELETE", 404), ("reader", "DELETE", 403), ("admin", "GET", 200)]
-    {
+    for (who, method, status) in [
+        ("other", "GET", 404),
+        ("other", "DELETE", 404),
+        ("reader", "DELETE", 403),
+        ("admin", "GET", 200),
+    ] {
         let answer = nova(&mut stage.world, who, &format!("{method} {line}"), None);
         assert_eq!(answer.status, status, "{who} {method}");
     }
@@ -189,7 +209,9 @@ fn actions_move_a_server_from_state_to_state() {
     let mut stage = stage();
     let server = id(&stage.boot(&json!({})));
     let act = |stage: &mut Stage, who: &str, action: Value| {
-        nova(&mut stage.world, who, &format!("POST servers/{server}/action"), Some(action)).status.as_u16()
+        nova(&mut stage.world, who, &format!("POST servers/{server}/action"), Some(action))
+            .status
+            .as_u16()
     };
     let steps = [
         (json!({"os-start": null}), 409),
@@ -245,7 +267,8 @@ fn what_is_shown_follows_the_microversion_and_who_asks() {
     let mut stage = stage();
     let line = format!("GET servers/{}", id(&stage.boot(&json!({"description": "d"}))));
     let mut shown = |who: &str, version: &str| {
-        call(&mut stage.world, Service::Compute, who, version, &line, None).value()["server"].clone()
+        call(&mut stage.world, Service::Compute, who, version, &line, None).value()["server"]
+            .clone()
     };
     let old = shown("member", "compute 2.1");
     assert!(old["flavor"]["id"].is_string() && old.get("description").is_none(), "{old}");
@@ -278,18 +301,26 @@ fn keys_are_of_their_user() {
 fn flavors_are_the_administrators_and_their_names_are_unique() {
     let mut stage = stage();
     let world = &mut stage.world;
-    let flavor = |name: &str, ram: i64| Some(json!({"flavor": {"name": name, "ram": ram, "vcpus": 1, "disk": 0}}));
+    let flavor = |name: &str, ram: i64| {
+        Some(json!({"flavor": {"name": name, "ram": ram, "vcpus": 1, "disk": 0}}))
+    };
     assert_eq!(nova(world, "member", "POST flavors", flavor("x", 1)).status, 403);
     assert_eq!(nova(world, "admin", "POST flavors", flavor("m1", 1)).status, 409);
     assert_eq!(nova(world, "admin", "POST flavors", flavor("x", 0)).status, 400);
     let hidden = json!({"flavor": {"name": "h", "ram": 1, "vcpus": 1, "disk": 0, "os-flavor-access:is_public": false}});
     let hidden = id(&nova(world, "admin", "POST flavors", Some(hidden)).value()["flavor"]);
     assert_eq!(nova(world, "member", &format!("GET flavors/{hidden}"), None).status, 404);
-    assert_eq!(nova(world, "member", "GET flavors", None).value()["flavors"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        nova(world, "member", "GET flavors", None).value()["flavors"].as_array().unwrap().len(),
+        1
+    );
     let all = nova(world, "admin", "GET flavors/detail?is_public=None", None).value();
     assert_eq!(all["flavors"].as_array().unwrap().len(), 2);
     let specs = json!({"extra_specs": {"a": "b"}});
-    assert_eq!(nova(world, "admin", &format!("POST flavors/{hidden}/os-extra_specs"), Some(specs)).status, 200);
+    assert_eq!(
+        nova(world, "admin", &format!("POST flavors/{hidden}/os-extra_specs"), Some(specs)).status,
+        200
+    );
     let held = nova(world, "admin", &format!("GET flavors/{hidden}/os-extra_specs"), None).value();
     assert_eq!(held["extra_specs"]["a"], "b");
     assert_eq!(nova(world, "admin", &format!("DELETE flavors/{hidden}"), None).status, 202);
@@ -309,8 +340,14 @@ fn images_are_seen_by_whom_they_are_for() {
     assert_eq!(glance(world, "other", &format!("GET images/{own}"), None).status, 404);
     assert_eq!(glance(world, "reader", &format!("GET images/{own}"), None).status, 200);
     assert_eq!(glance(world, "reader", &format!("DELETE images/{own}"), None).status, 403);
-    assert_eq!(glance(world, "member", "POST images", image(json!({"visibility": "public"}))).status, 403);
-    assert_eq!(glance(world, "member", "POST images", image(json!({"status": "active"}))).status, 403);
+    assert_eq!(
+        glance(world, "member", "POST images", image(json!({"visibility": "public"}))).status,
+        403
+    );
+    assert_eq!(
+        glance(world, "member", "POST images", image(json!({"status": "active"}))).status,
+        403
+    );
     assert_eq!(glance(world, "member", "POST images", image(json!({"min_ram": -1}))).status, 400);
     let names = |world: &mut World, who: &str| {
         let images = glance(world, who, "GET images", None).value()["images"].clone();
@@ -330,11 +367,19 @@ fn images_are_seen_by_whom_they_are_for() {
 fn garbage_is_refused_and_changes_nothing() {
     let mut stage = stage();
     let known = rows(stage.world.cloud.state());
-    let deep = serde_json::from_str::<Value>(&format!("{}1{}", "[".repeat(100), "]".repeat(100))).unwrap();
-    let bodies = [json!(null), json!([]), json!({"server": []}), json!({"server": {"name": deep}}), json!({"flavor": 1})];
+    let deep =
+        serde_json::from_str::<Value>(&format!("{}1{}", "[".repeat(100), "]".repeat(100))).unwrap();
+    let bodies = [
+        json!(null),
+        json!([]),
+        json!({"server": []}),
+        json!({"server": {"name": deep}}),
+        json!({"flavor": 1}),
+    ];
     for path in ["servers", "flavors", "os-keypairs", "servers/x/action", "nonsense"] {
         for body in &bodies {
-            let answer = nova(&mut stage.world, "admin", &format!("POST {path}"), Some(body.clone()));
+            let answer =
+                nova(&mut stage.world, "admin", &format!("POST {path}"), Some(body.clone()));
             assert!(answer.status.is_client_error(), "{path} {body}: {}", answer.status);
         }
     }
@@ -343,4 +388,41 @@ fn garbage_is_refused_and_changes_nothing() {
         assert!(answer.status.is_client_error());
     }
     assert_eq!(rows(stage.world.cloud.state()), known);
+}
+
+#[test]
+fn servers_spread_over_the_hosts_that_there_are() {
+    let hosts = ["edpm-compute-0", "edpm-compute-1"].map(str::to_owned).to_vec();
+    let config = Config { compute_hosts: hosts, ..world::config() };
+    let mut stage = stage_in(World::with(config));
+    let host = |stage: &mut Stage, server: &Value| {
+        let line = format!("GET servers/{}", id(server));
+        nova(&mut stage.world, "admin", &line, None).value()["server"]["OS-EXT-SRV-ATTR:host"]
+            .clone()
+    };
+    let servers: Vec<Value> = (0..3).map(|_| stage.boot(&json!({}))).collect();
+    let on: Vec<Value> = servers.iter().map(|server| host(&mut stage, server)).collect();
+    assert_eq!(on, ["edpm-compute-0", "edpm-compute-1", "edpm-compute-0"]);
+    let wanted = stage.wanted(&json!({"availability_zone": "nova:edpm-compute-9"}));
+    let network = stage.world.net("admin", "10.2.0.0/24").0;
+    let mut wanted = wanted;
+    wanted["server"]["networks"] = json!([{"uuid": network}]);
+    let answer = nova(&mut stage.world, "admin", "POST servers", Some(wanted.clone()));
+    assert_eq!(
+        refusal(&answer),
+        (400, "Compute host edpm-compute-9 could not be found.".to_owned())
+    );
+    wanted["server"]["availability_zone"] = json!("nova:edpm-compute-0");
+    let made = nova(&mut stage.world, "admin", "POST servers", Some(wanted));
+    assert_eq!(host(&mut stage, &made.value()["server"]), "edpm-compute-0", "as it was told");
+    let shown = nova(&mut stage.world, "admin", "GET os-hypervisors/detail", None).value();
+    let loads: Vec<_> = shown["hypervisors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (one["hypervisor_hostname"].as_str().unwrap(), one["running_vms"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(loads, [("edpm-compute-0", 3), ("edpm-compute-1", 1)]);
 }

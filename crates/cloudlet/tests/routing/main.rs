@@ -1,6 +1,7 @@
 //! Random calls about routers, floating IPs, trunks, groups and servers: whatever is refused or done, nothing dangles.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::needless_pass_by_value)] // calls with json!({…}) in place read better
 
 #[path = "../cloud/world.rs"]
 #[allow(dead_code)] // shared with the tests of the other services
@@ -25,7 +26,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % limit
     }
 
@@ -33,7 +35,11 @@ impl Dice {
     fn any(&mut self, state: &State, kind: &'static Kind) -> String {
         let ids: Vec<&str> = state.ids(kind).collect();
         let nobody = "00000000-0000-4000-8000-000000000000";
-        if ids.is_empty() || self.below(20) == 0 { nobody.to_owned() } else { ids[self.below(ids.len())].to_owned() }
+        if ids.is_empty() || self.below(20) == 0 {
+            nobody.to_owned()
+        } else {
+            ids[self.below(ids.len())].to_owned()
+        }
     }
 }
 
@@ -44,7 +50,11 @@ fn stage() -> (World, Vec<String>, Vec<String>) {
     for number in 0..2 {
         let network = id(&world.make("admin", "networks", json!({"router:external": true})));
         let cidr = format!("172.23.{number}.0/27");
-        world.make("admin", "subnets", json!({"network_id": network, "ip_version": 4, "cidr": cidr}));
+        world.make(
+            "admin",
+            "subnets",
+            json!({"network_id": network, "ip_version": 4, "cidr": cidr}),
+        );
         external.push(network);
     }
     for cidr in ["10.0.0.0/28", "10.0.1.0/28", "10.0.0.0/24"] {
@@ -60,15 +70,26 @@ fn call(dice: &mut Dice, state: &State, external: &[String], inner: &[String]) -
     let (router, port) = (dice.any(state, &ROUTER_KIND), dice.any(state, &PORT_KIND));
     let (subnet, floating) = (dice.any(state, &SUBNET_KIND), dice.any(state, &FLOATING_IP_KIND));
     let (trunk, group) = (dice.any(state, &TRUNK_KIND), dice.any(state, &GROUP_KIND));
-    let child = json!([{"port_id": port, "segmentation_type": "vlan", "segmentation_id": dice.below(6)}]);
+    let child =
+        json!([{"port_id": port, "segmentation_type": "vlan", "segmentation_id": dice.below(6)}]);
     match dice.below(26) {
-        0 => ("POST routers".into(), json!({"router": {"external_gateway_info": {"network_id": outside}}})),
+        0 => (
+            "POST routers".into(),
+            json!({"router": {"external_gateway_info": {"network_id": outside}}}),
+        ),
         1 => ("POST routers".into(), json!({"router": {}})),
-        2 => (format!("PUT routers/{router}"), json!({"router": {"external_gateway_info": {"network_id": outside}}})),
+        2 => (
+            format!("PUT routers/{router}"),
+            json!({"router": {"external_gateway_info": {"network_id": outside}}}),
+        ),
         3 => (format!("PUT routers/{router}"), json!({"router": {"external_gateway_info": null}})),
-        4..=6 => (format!("PUT routers/{router}/add_router_interface"), json!({"subnet_id": subnet})),
+        4..=6 => {
+            (format!("PUT routers/{router}/add_router_interface"), json!({"subnet_id": subnet}))
+        }
         7 => (format!("PUT routers/{router}/add_router_interface"), json!({"port_id": port})),
-        8 => (format!("PUT routers/{router}/remove_router_interface"), json!({"subnet_id": subnet})),
+        8 => {
+            (format!("PUT routers/{router}/remove_router_interface"), json!({"subnet_id": subnet}))
+        }
         9 => (format!("PUT routers/{router}/remove_router_interface"), json!({"port_id": port})),
         10 => {
             let routes = json!([{"destination": "192.0.2.0/24", "nexthop": format!("10.0.{}.9", dice.below(3))}]);
@@ -78,9 +99,10 @@ fn call(dice: &mut Dice, state: &State, external: &[String], inner: &[String]) -
         12..=14 => ("POST ports".into(), json!({"port": {"network_id": network}})),
         15 => (format!("DELETE ports/{port}"), Value::Null),
         16 => ("POST floatingips".into(), json!({"floatingip": {"floating_network_id": outside}})),
-        17 => {
-            ("POST floatingips".into(), json!({"floatingip": {"floating_network_id": outside, "port_id": port}}))
-        }
+        17 => (
+            "POST floatingips".into(),
+            json!({"floatingip": {"floating_network_id": outside, "port_id": port}}),
+        ),
         18 => (format!("PUT floatingips/{floating}"), json!({"floatingip": {"port_id": port}})),
         19 => (format!("DELETE floatingips/{floating}"), Value::Null),
         20 => ("POST trunks".into(), json!({"trunk": {"port_id": port}})),
@@ -112,7 +134,11 @@ fn nothing_dangles_whatever_is_called() {
                 Value::Null => world.neutron(who, &line),
                 body => world.neutron_with(who, &line, &body),
             };
-            assert!(!answer.status.is_server_error(), "seed {seed} step {step}: {line}: {}", answer.value());
+            assert!(
+                !answer.status.is_server_error(),
+                "seed {seed} step {step}: {line}: {}",
+                answer.value()
+            );
             done += usize::from(answer.status.is_success() && !line.starts_with("GET"));
             if let Err(wrong) = sound(world.cloud.state()) {
                 panic!("seed {seed}, step {step}, after {who}: {line}: {wrong}");
@@ -131,7 +157,9 @@ fn sound(state: &State) -> Result<(), String> {
     for port in state.all(&PORT_KIND) {
         let device = port.text("device_id");
         match port.text("device_owner") {
-            "network:router_interface" | "network:router_gateway" => there(&ROUTER_KIND, device, "a router's port")?,
+            "network:router_interface" | "network:router_gateway" => {
+                there(&ROUTER_KIND, device, "a router's port")?;
+            }
             "network:floatingip" => there(&FLOATING_IP_KIND, device, "a floating IP's port")?,
             _ => {}
         }
@@ -157,7 +185,8 @@ fn sound(state: &State) -> Result<(), String> {
         }
         if let Some(port) = ip.some_text("port_id") {
             there(&ROUTER_KIND, ip.text("router_id"), "a floating IP's router")?;
-            let port = state.get(&PORT_KIND, port).ok_or("a floating IP points to a port that is gone")?;
+            let port =
+                state.get(&PORT_KIND, port).ok_or("a floating IP points to a port that is gone")?;
             if !fixed(&port).any(|(_, address)| address == ip.text("fixed_ip_address")) {
                 return Err(format!("{} points to an address that its port lacks", ip.id()));
             }

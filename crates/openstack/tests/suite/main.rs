@@ -16,6 +16,7 @@ use place::Place;
 async fn on_the_embedded_cloud() {
     let place = Place::embedded().await;
     cases::all(&place).await;
+    cases::compute::servers(&place).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -116,16 +116,15 @@ pub fn mac(text: &str) -> Option<String> {
     if !groups.iter().all(|group| !group.is_empty() && hex(group)) {
         return None;
     }
-    let digits = match groups.len() {
-        1 => (text.len() == 12).then(|| text.to_owned())?,
-        2 if groups.iter().all(|group| group.len() >= 5) => {
-            groups.iter().map(|group| format!("{group:0>6}")).collect()
-        }
-        3 => groups.iter().map(|group| format!("{group:0>4}")).collect(),
-        6 => groups.iter().map(|group| format!("{group:0>2}")).collect::<String>(),
+    let width = match groups.len() {
+        1 if text.len() == 12 => 12,
+        2 if groups.iter().all(|group| group.len() >= 5) => 6,
+        3 => 4,
+        6 => 2,
         _ => return None,
     };
-    let digits = digits.to_lowercase();
+    let padded: Vec<String> = groups.iter().map(|group| format!("{group:0>width$}")).collect();
+    let digits = padded.concat().to_lowercase();
     if digits.len() != 12 {
         return None;
     }

@@ -4,6 +4,7 @@ mod page;
 mod select;
 
 use std::cmp::Ordering;
+use std::fmt::Write as _;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -70,7 +71,7 @@ pub fn list(
     }
     body.push(']');
     if let Some(links) = page.links(request, &shown) {
-        body.push_str(&format!(", \"{}_links\": {links}", resource.plural));
+        let _ = write!(body, ", \"{}_links\": {links}", resource.plural); // text takes everything
     }
     body.push('}');
     Ok(Response { status: StatusCode::OK, headers: Vec::new(), body: body.into() })

@@ -89,6 +89,10 @@ fn keep(
     if !names.is_empty() && resource.standard.attributes {
         object.set("updated_at", tx.timestamp());
     }
+    if names.iter().any(|name| resource.rules.counts_late(name)) {
+        standard::replace(tx, resource, object.clone());
+        return object;
+    }
     tx.put(resource.kind, object.clone());
     object
 }

@@ -108,7 +108,8 @@ fn change(
     adds: bool,
 ) -> Result<Value, Fault> {
     let wrong = given.as_array().and_then(|items| {
-        let is_net = |item: &&Value| item.as_str().is_some_and(|text| text.parse::<ipnet::IpNet>().is_ok());
+        let is_net =
+            |item: &&Value| item.as_str().is_some_and(|text| text.parse::<ipnet::IpNet>().is_ok());
         items.iter().find(|item| !is_net(item))
     });
     if let Some(wrong) = wrong {

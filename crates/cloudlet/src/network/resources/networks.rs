@@ -242,7 +242,7 @@ fn too_big(most: i64) -> Fault {
 /// Zones that were asked for have to be there.
 pub fn zones(config: &Config, object: &Object) -> Result<(), Fault> {
     for zone in object.texts("availability_zone_hints") {
-        if !config.network.zones.iter().any(|known| known == zone) {
+        if !config.network.zones.iter().any(|known| known == zone || known == "*") {
             return Err(Fault::not_found(
                 "AvailabilityZoneNotFound",
                 format!("AvailabilityZone {zone} could not be found."),

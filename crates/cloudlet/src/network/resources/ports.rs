@@ -108,8 +108,12 @@ impl Rules for Ports {
     }
 
     fn counts(&self, name: &str) -> bool {
-        // Neutron keeps it in a table of its own.
-        name != "binding:vnic_type"
+        !self.counts_late(name)
+    }
+
+    fn counts_late(&self, name: &str) -> bool {
+        // Neutron keeps it in a table of its own, which it writes once the answer is made.
+        name == "binding:vnic_type"
     }
 
     fn select(&self, _state: &State, port: &Object, name: &str, values: &[&str]) -> Option<bool> {

@@ -89,7 +89,7 @@ struct Routers;
 
 impl Rules for Routers {
     fn create(&self, tx: &mut Tx<'_>, who: &Caller, mut router: Object) -> Result<Object, Fault> {
-        zones(tx.config, &router)?;
+        super::networks::zones(tx.config, &router)?;
         for (name, value) in [
             ("status", json!("ACTIVE")),
             ("routes", json!([])),
@@ -219,17 +219,6 @@ fn refused(action: &str) -> Fault {
         "(((rule:{action} and rule:{action}:ha) and rule:{action}:flavor_id) and \
          rule:{action}:distributed)"
     ))
-}
-
-fn zones(config: &Config, router: &Object) -> Result<(), Fault> {
-    let unknown = |zone: &&str| !config.network.zones.iter().any(|known| known == zone);
-    match router.texts("availability_zone_hints").find(unknown) {
-        None => Ok(()),
-        Some(zone) => Err(Fault::not_found(
-            "AvailabilityZoneNotFound",
-            format!("AvailabilityZone {zone} could not be found."),
-        )),
-    }
 }
 
 /// The caller with an administrator's rights: for what a router does in its owner's name on networks

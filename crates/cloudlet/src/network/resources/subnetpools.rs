@@ -228,10 +228,10 @@ fn no_default(tx: &Tx<'_>, version: i64, but: Option<&str>) -> Result<(), Fault>
             && Some(pool.id()) != but
     };
     if tx.all(SUBNETPOOL.kind).any(|pool| default(&pool)) {
-        return Err(Fault::input(format!(
+        return Err(Fault::input(
             "A default subnetpool for this IP family has already been set. Only one default may exist \
-             per IP family"
-        )));
+             per IP family",
+        ));
     }
     Ok(())
 }

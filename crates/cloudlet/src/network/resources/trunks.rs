@@ -67,7 +67,8 @@ impl Rules for Trunks {
         let port = PORT.seen(tx, who, trunk.text("port_id"))?;
         free(tx, &port)?;
         // What Neutron uses itself it also takes away itself.
-        let bound = !port.text("device_id").is_empty() && port.text("binding:vif_type") != "unbound";
+        let bound =
+            !port.text("device_id").is_empty() && port.text("binding:vif_type") != "unbound";
         if bound || port.text("device_owner").starts_with("network:") {
             return Err(parent_in_use(port.id()));
         }

@@ -163,20 +163,17 @@ fn by_subnet(
     };
     let six = subnet.number("ip_version") == Some(6);
     let held = of(tx, router.id()).find(same).filter(|_| six);
-    let port = match held {
-        Some(port) => {
-            let mut all = port.list("fixed_ips").to_vec();
-            all.push(fixed);
-            change_port(tx, &who, &port, json!({"fixed_ips": all}))?
-        }
-        None => {
-            let port = json!({
-                "project_id": router.project(), "network_id": network, "fixed_ips": [fixed],
-                "admin_state_up": true, "device_id": router.id(), "device_owner": INTERFACE,
-                "name": "",
-            });
-            standard::create(tx, &who, &PORT, Object::from_value(port))?
-        }
+    let port = if let Some(port) = held {
+        let mut all = port.list("fixed_ips").to_vec();
+        all.push(fixed);
+        change_port(tx, &who, &port, json!({"fixed_ips": all}))?
+    } else {
+        let port = json!({
+            "project_id": router.project(), "network_id": network, "fixed_ips": [fixed],
+            "admin_state_up": true, "device_id": router.id(), "device_owner": INTERFACE,
+            "name": "",
+        });
+        standard::create(tx, &who, &PORT, Object::from_value(port))?
     };
     Ok((port, vec![subnet]))
 }

@@ -62,13 +62,9 @@ pub fn prefix(
             .replacen("{}", &version.unwrap_or(4).to_string(), 1);
         return Err(Fault::input(message));
     }
-    let length = match own {
-        Some(net) => i64::from(net.prefix_len()),
-        None => {
-            let default = pool.number("default_prefixlen");
-            subnet.number("prefixlen").or(default).unwrap_or(64)
-        }
-    };
+    let length = own.map(|net| i64::from(net.prefix_len()));
+    let length = length.or_else(|| subnet.number("prefixlen"));
+    let length = length.or_else(|| pool.number("default_prefixlen")).unwrap_or(64);
     bounds(pool, length)?;
     let free = free(tx, pool);
     let net = match own {
