@@ -17,10 +17,12 @@
 //! | [`metrics`] | where controllers post their figures |
 //! | [`memberkey`] | the key with which agents sign what they tell each other |
 //! | [`routes`] | in a lab: who gets which host name |
+//! | [`client_pod`] | in a lab: the pod `openstackclient` |
 //! | [`rights`] | what the controllers may do, and no more |
 //! | [`making`] | how objects are made of objects, for those who do |
 //! | [`mirror`] | what an API holds of one kind, as far as one has been told |
 
+pub mod client_pod;
 pub mod clouds;
 pub mod dns;
 pub mod endpoints;
@@ -53,6 +55,8 @@ pub struct Settings {
     pub board: metrics::Board,
     /// The OpenStack that networks and endpoints are made in. Without one nobody looks after them.
     pub cloud: Option<landbridge_openstack::Client>,
+    /// The Secret that says where it is, by namespace and name: whoever runs the controllers has to read it.
+    pub cloud_secret: Option<(String, String)>,
     /// Of the management network of Octavia.
     pub octavia: octavia::Settings,
     /// Of what is registered in Keystone.

@@ -326,6 +326,16 @@ pub struct UpArgs {
     #[arg(long, env = "LANDBRIDGE_SERVICES", value_enum, default_value_t, value_name = "HOW")]
     pub services: ServicePath,
 
+    /// The OpenStack that control planes work with: `embedded` is one on the loopback, for which
+    /// clouds.yaml is written into the state directory; `none`; or a cloud of the clouds.yaml that the
+    /// openstack command finds. Without it: the embedded one
+    #[arg(long, env = "LANDBRIDGE_CLOUD", value_name = "embedded|none|NAME")]
+    pub cloud: Option<String>,
+
+    /// Secret with the clouds.yaml of an OpenStack to work with instead; `--cloud` says which of its clouds
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = in_namespace)]
+    pub cloud_secret: Option<(String, String)>,
+
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,

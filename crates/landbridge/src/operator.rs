@@ -52,6 +52,7 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
         },
         vips: vips::Settings { class: args.lb_class.clone() },
         cloud: cloud(args, &client),
+        cloud_secret: args.cloud_secret.clone(),
         ..Settings::default()
     };
     futures::future::join(landbridge_controllers::run(client, settings, stop), collected).await;
