@@ -53,6 +53,8 @@ pub struct NetworkConfig {
     pub zones: Vec<String>,
     /// The most items of one answer to a list; 0 is no bound.
     pub page_limit: usize,
+    /// Whether routers are made of what is said, so that their ports are up as soon as they are there.
+    pub is_wired: bool,
 }
 
 /// Neutron's default quotas.
@@ -70,13 +72,18 @@ const QUOTAS: [(&str, i64); 11] = [
     ("trunk", -1),
 ];
 
+/// What routers have that are agents' work, as those of the Neutron that tests compare this one with.
+pub const AGENTS: [&str; 2] = ["dvr", "l3-ha"];
+
 /// Extensions that a Neutron has or has not; this one has them unless it is told otherwise, but for
 /// `uplink-status-propagation`, which the clouds of the seeds do not have.
-pub const OPTIONAL: [&str; 11] = [
+pub const OPTIONAL: [&str; 13] = [
     "data-plane-status",
     "dns-domain-ports",
     "dns-integration",
+    "dvr",
     "ip_allocation",
+    "l3-ha",
     "port-device-profile",
     "port-numa-affinity-policy",
     "port-resource-request",
@@ -115,11 +122,14 @@ impl Config {
     /// What stands in `endpoints` is registered in the catalogue of a new cloud, where a control plane finds
     /// and corrects it.
     pub fn lab(endpoints: BTreeMap<Service, String>, compute_hosts: Vec<String>) -> Self {
-        let network = NetworkConfig {
+        let mut network = NetworkConfig {
             dns_domain: "openstackgate.local.".to_owned(),
             zones: vec!["*".to_owned()],
+            is_wired: true,
             ..NetworkConfig::default()
         };
+        // OVN's routers are neither.
+        network.extensions.retain(|alias| !AGENTS.contains(&alias.as_str()));
         let region = "regionOne".to_owned();
         let is_control_plane = true;
         Self { region, endpoints, is_control_plane, compute_hosts, network, ..Self::default() }
@@ -154,6 +164,7 @@ impl Default for NetworkConfig {
             dns_domain: "openstacklocal.".to_owned(),
             zones: vec!["nova".to_owned()],
             page_limit: 0,
+            is_wired: false,
         }
     }
 }

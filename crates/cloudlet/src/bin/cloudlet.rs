@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use landbridge_cloudlet::chance::{Chance, System};
+use landbridge_cloudlet::config::AGENTS;
 use landbridge_cloudlet::identity::Account;
 use landbridge_cloudlet::journal::Stored;
 use landbridge_cloudlet::{Config, Server, Service, http};
@@ -114,7 +115,7 @@ fn like_the_peer(endpoints: BTreeMap<Service, String>) -> Config {
     network.geneve = (0, 0);
     network.project_types = vec!["vxlan".to_owned()];
     network.zones = Vec::new();
-    network.extensions.clear();
+    network.extensions = AGENTS.map(str::to_owned).into();
     config
 }
 

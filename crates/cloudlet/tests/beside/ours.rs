@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use landbridge_cloudlet::chance::System;
+use landbridge_cloudlet::config::AGENTS;
 use landbridge_cloudlet::identity::{Account, bootstrap};
 use landbridge_cloudlet::{Cloud, Config, Request, Service};
 
@@ -53,7 +54,7 @@ fn config() -> Config {
     config.network.geneve = (0, 0);
     config.network.project_types = vec!["vxlan".to_owned()];
     config.network.zones = Vec::new();
-    config.network.extensions.clear();
+    config.network.extensions = AGENTS.map(str::to_owned).into();
     config
 }
 

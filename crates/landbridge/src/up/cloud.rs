@@ -21,7 +21,8 @@ use landbridge_cloudlet::{Config, Server, Service, http};
 use landbridge_controllers::clouds::Secret;
 use landbridge_lab::spec::{Kind, Shape};
 use landbridge_openstack::config::Environment;
-use landbridge_openstack::{Client, Surroundings};
+use landbridge_openstack::resources::{Endpoint, EndpointChange};
+use landbridge_openstack::{Client, Query, Surroundings};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -111,7 +112,9 @@ impl Embedded {
             listeners.push((service, listener, address.port()));
         }
         let ports = listeners.iter().map(|(service, _, port)| (service.catalogue_type(), *port));
-        files::remember_ports(&directory, ports.collect())?;
+        let ports: BTreeMap<&str, u16> = ports.collect();
+        let moved = files::moved(&before, &ports);
+        files::remember_ports(&directory, &ports)?;
 
         let hosts = shape.map(|shape| shape.of_kind(Kind::Host).map(str::to_owned).collect());
         let mut hosts: Vec<String> = hosts.unwrap_or_default();
@@ -133,7 +136,28 @@ impl Embedded {
         let clouds = state.clouds();
         write_private(&clouds, files::clouds(&urls, &password).as_bytes())?;
         let url = urls.get(&Service::Identity).cloned().unwrap_or_default();
-        Ok(Self { server, url, clouds, password })
+        let embedded = Self { server, url, clouds, password };
+        if !moved.is_empty() {
+            embedded.correct_catalogue(&moved).await?;
+        }
+        Ok(embedded)
+    }
+
+    /// Has the catalogue say where the services are that have moved to another port.
+    async fn correct_catalogue(&self, moved: &[(String, String)]) -> anyhow::Result<()> {
+        let client = self.client()?;
+        let all: Vec<Endpoint> = client.list(&Query::all()).await?;
+        for endpoint in all {
+            let new = moved.iter().find_map(|(old, new)| {
+                let rest = endpoint.url.strip_prefix(old.as_str())?;
+                (rest.is_empty() || rest.starts_with('/')).then(|| format!("{new}{rest}"))
+            });
+            if let Some(url) = new {
+                let change = EndpointChange { url: Some(url), ..EndpointChange::default() };
+                client.update::<Endpoint>(&endpoint.id, &change, None).await?;
+            }
+        }
+        Ok(())
     }
 
     /// A client of it, as anybody's: through its own clouds.yaml.

@@ -39,6 +39,13 @@ pub fn is_trusted(port: &Object) -> bool {
 
 struct Ports;
 
+/// Ports of routers are up where routers are made of what is said.
+fn wire(config: &Config, port: &mut Object) {
+    if config.network.is_wired && port.text("device_owner").starts_with("network:router_") {
+        port.set("status", "ACTIVE");
+    }
+}
+
 impl Rules for Ports {
     fn parent(&self, state: &State, who: &Caller, port: &Object) -> Result<(), Fault> {
         NETWORK.seen(state, who, port.text("network_id")).map(|_| ())
@@ -49,6 +56,7 @@ impl Rules for Ports {
         if !port.has("status") {
             port.set("status", "DOWN");
         }
+        wire(tx.config, &mut port);
         if !tx.config.network.extensions.contains("tag-ports-during-bulk-creation") {
             port.set("tags", json!([]));
         }
@@ -71,6 +79,7 @@ impl Rules for Ports {
     ) -> Result<Object, Fault> {
         if given.has("device_owner") || given.has("device_id") {
             checks::device(tx, who, &port)?;
+            wire(tx.config, &mut port);
         }
         if port.text("mac_address") != before.text("mac_address") {
             checks::mac_change(tx, before, &port)?;

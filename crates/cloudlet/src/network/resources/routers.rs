@@ -66,10 +66,14 @@ pub static ROUTER: Resource = Resource {
                 ("enable_snat", Who::Admin),
                 ("external_fixed_ips", Who::Admin),
             ]),
-        Attribute::open("ha", Check::Flag, Given::Unset).only(Who::Admin).seen_by(Who::Admin),
+        Attribute::open("ha", Check::Flag, Given::Unset)
+            .only(Who::Admin)
+            .seen_by(Who::Admin)
+            .with("l3-ha"),
         Attribute::open("distributed", Check::Flag, Given::Unset)
             .only(Who::Admin)
-            .seen_by(Who::Admin),
+            .seen_by(Who::Admin)
+            .with("dvr"),
         Attribute::once("flavor_id", Check::UuidOrNull, Given::Null).filter(),
         Attribute::open("routes", Check::HostRoutes, Given::Unset).later(),
         Attribute::shown("availability_zones"),

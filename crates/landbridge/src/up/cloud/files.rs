@@ -52,8 +52,15 @@ pub fn ports(directory: &Path) -> BTreeMap<String, u16> {
 }
 
 /// Keeps them, so that a clouds.yaml that somebody copied stays good.
-pub fn remember_ports(directory: &Path, ports: BTreeMap<&str, u16>) -> anyhow::Result<()> {
-    Ok(write_private(&directory.join("ports.json"), &serde_json::to_vec(&ports)?)?)
+pub fn remember_ports(directory: &Path, ports: &BTreeMap<&str, u16>) -> anyhow::Result<()> {
+    Ok(write_private(&directory.join("ports.json"), &serde_json::to_vec(ports)?)?)
+}
+
+/// The roots of services that were elsewhere the last time: before, and now.
+pub fn moved(before: &BTreeMap<String, u16>, now: &BTreeMap<&str, u16>) -> Vec<(String, String)> {
+    let root = |port: u16| format!("http://127.0.0.1:{port}");
+    let both = now.iter().filter_map(|(service, port)| Some((*before.get(*service)?, *port)));
+    both.filter(|(old, new)| old != new).map(|(old, new)| (root(old), root(new))).collect()
 }
 
 /// clouds.yaml. A control plane registers where its Services are, which this machine does not reach: so
@@ -135,8 +142,13 @@ mod tests {
     fn ports_are_remembered_and_nonsense_is_none() {
         let dir = tempfile::tempdir().unwrap();
         assert!(ports(dir.path()).is_empty());
-        remember_ports(dir.path(), BTreeMap::from([("identity", 5000)])).unwrap();
-        assert_eq!(ports(dir.path()), BTreeMap::from([("identity".to_owned(), 5000)]));
+        let now = BTreeMap::from([("identity", 5000), ("network", 9696)]);
+        assert_eq!(moved(&ports(dir.path()), &now), []);
+        remember_ports(dir.path(), &now).unwrap();
+        assert_eq!(moved(&ports(dir.path()), &now), []);
+        let later = BTreeMap::from([("identity", 5001), ("network", 9696)]);
+        let expected = [("http://127.0.0.1:5000".to_owned(), "http://127.0.0.1:5001".to_owned())];
+        assert_eq!(moved(&ports(dir.path()), &later), expected);
         fs::write(dir.path().join("ports.json"), "{").unwrap();
         assert!(ports(dir.path()).is_empty());
     }
