@@ -49,6 +49,33 @@ ensure() {
     [ "$status" -eq "$UNAVAILABLE" ] || exit "$status"
 }
 
+# venv_of_lock NAME LOCK IMPORTS: prints the directory of a virtual environment that holds exactly the packages of
+# the file LOCK; it is made under build/ when absent, and found again by the hash of that file. IMPORTS is the Python
+# that must run in it.
+venv_of_lock() {
+    local name=$1 lock=$2 imports=$3 venv making log=$BUILD/$1.log
+    venv=$BUILD/$name-$(sha256sum "$lock" | cut -c -12)
+    if [ ! -e "$venv/complete" ]; then
+        command -v python3 >/dev/null || unavailable "python3 is missing"
+        python3 -c 'import venv, ensurepip' 2>/dev/null ||
+            unavailable "python3 cannot make virtual environments (Debian: apt-get install python3-venv)"
+        # Two scripts at once: the second waits for the first, which may need minutes.
+        exec {making}>"$BUILD/$name.lock"
+        flock -w 900 "$making" || die "another script makes $venv since 15 minutes"
+    fi
+    if [ ! -e "$venv/complete" ]; then
+        say "installing $(basename "$lock") (${name}); this takes some minutes"
+        rm -rf "$venv"
+        python3 -m venv "$venv"
+        timeout 1200 nice -n 10 "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$lock" >"$log" 2>&1 ||
+            unavailable "pip could not install $(basename "$lock"): $(tail -n 1 "$log")"
+        PYTHONWARNINGS=ignore "$venv/bin/python" -c "$imports" >>"$log" 2>&1 ||
+            unavailable "the packages of $(basename "$lock") were installed but do not load: $(tail -n 1 "$log")"
+        : >"$venv/complete"
+    fi
+    echo "$venv"
+}
+
 # start_server BINARY DIR LOG: `landbridge up` as a child of this shell, until it answers.
 # Sets SERVER_PID; the caller's trap calls stop_server.
 SERVER_PID=

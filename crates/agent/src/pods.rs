@@ -10,7 +10,8 @@
 //! A pod gets a sandbox (a named network namespace with loopback, attached by [`Attachments`]) and in
 //! it one [`responder`](crate::responder) process, with files of its own below `/etc`. Images, volumes,
 //! environment and resource limits are not used; init containers count as done. Pods with `hostNetwork`
-//! share the node's network. Name servers are an exception: they are run ([`server`]).
+//! share the node's network. Name servers are an exception: they are run ([`server`]); so are services of the
+//! embedded cloud ([`cloud`]).
 //!
 //! | module | idea |
 //! |---|---|
@@ -19,12 +20,15 @@
 //! | [`status`] | what is reported (pure) |
 //! | [`etc`] | its files below `/etc`: resolver, hosts, hostname |
 //! | [`server`], [`volumes`], `keeper` | name servers in pods, and their files |
+//! | [`cloud`] | the embedded cloud behind pods, and for their commands |
+//! | [`ways`] | routes and addresses that pods would give themselves |
 //! | [`record`] | what survives the agent |
 //! | [`driver`], [`hands`] | watches, and carries out |
 //! | [`releases`] | attachments whose release is tried again |
 //! | [`directory`] | the pods as they are, for the kubelet's socket |
 
 mod check;
+pub mod cloud;
 pub mod desired;
 pub mod directory;
 mod driver;
@@ -43,6 +47,7 @@ pub mod run;
 pub mod server;
 pub mod status;
 pub mod volumes;
+pub mod ways;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,6 +90,8 @@ pub struct Settings {
     pub name_server: Vec<OsString>,
     /// The key with which responders sign certificates for TLS; there is none without it.
     pub authority: Option<PathBuf>,
+    /// Where the sockets of the embedded cloud are; without it none stands behind a pod.
+    pub cloud: Option<PathBuf>,
     /// Where pods find names of the cluster.
     pub names: Option<etc::ClusterDns>,
     /// Deleting a pod waits this long for its attachments; then they are released later.
@@ -101,6 +108,7 @@ impl Settings {
             responder: vec![landbridge.into(), "responder".into()],
             name_server: Vec::new(),
             authority: None,
+            cloud: None,
             names: None,
             detach_within: Duration::from_secs(10),
         }

@@ -12,6 +12,8 @@
 //!  TLS              the same within, with a certificate for whatever name the client asks for
 //! ```
 //!
+//! Ports of services that the lab really has are handed to them instead ([`HandedPort`]).
+//!
 //! It does not depend on the agent that started it: it writes its log itself, in the form container
 //! runtimes write, and tells in a [`Report`] which ports it has. So it survives a restart of the
 //! agent, and the next one reads the same files.
@@ -19,6 +21,7 @@
 mod answer;
 pub mod authority;
 mod connection;
+mod handed;
 mod log;
 mod secure;
 mod sockets;
@@ -50,6 +53,18 @@ pub struct ResponderConfig {
     /// The container that is a name server: it is run besides.
     #[serde(default)]
     pub name_server: Option<NameServer>,
+    /// Ports that somebody else serves.
+    #[serde(default)]
+    pub handed: Vec<HandedPort>,
+}
+
+/// A TCP port whose connections go to a socket on a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandedPort {
+    pub container: String,
+    pub number: u16,
+    pub socket: PathBuf,
 }
 
 /// A name server.

@@ -25,6 +25,7 @@
 //! | [`attachments`] | the annotation of pods, and whether it came true |
 //! | [`workload`] | what runs the pods |
 //! | [`ovn`] | what only OVN has |
+//! | `octavia` | what only Octavia has |
 //! | [`domain`] | who is concerned by what |
 //!
 //! How plans are carried out is in [`making`](crate::making); DNSMasq and DNSData are made here, and what is
@@ -35,6 +36,7 @@ pub mod control_plane;
 pub mod domain;
 pub mod expose;
 pub mod generation;
+mod octavia;
 pub mod ovn;
 pub mod parts;
 pub mod service;

@@ -59,6 +59,20 @@ const CONTROL_PLANE_RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("k8s.cni.cncf.io", &["network-attachment-definitions"], WRITE),
     ("network.openstack.org", &["dnsdata", "dnsmasqs"], WRITE),
     ("keystone.openstack.org", &["keystoneendpoints", "keystoneservices"], WRITE),
+    // Whoever registers them holds them until they are taken out again, and says how they are doing.
+    (
+        "keystone.openstack.org",
+        &[
+            "keystoneendpoints",
+            "keystoneservices",
+            "keystoneendpoints/status",
+            "keystoneservices/status",
+        ],
+        &["patch"],
+    ),
+    // Addresses of Octavia's pods, by node: the record, and the label by which others announce them.
+    ("", &["configmaps"], &["create", "patch"]),
+    ("", &["pods"], &["patch"]),
 ];
 
 /// What names need besides.

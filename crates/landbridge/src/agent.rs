@@ -273,6 +273,7 @@ impl Duties {
             server.map(|server| pods::etc::ClusterDns { server, domain: names::DOMAIN.to_owned() });
         settings.name_server = vec![landbridge.clone().into(), "dns".into()];
         settings.authority = Some(self.places.state.join(up::ingress::PODS_KEY));
+        settings.cloud = Some(self.places.state.join(up::cloud::DIRECTORY));
         let (client, addresses) = (self.client.clone(), known.addresses.clone());
         let (views, until) = (directory.clone(), self.until());
         self.tasks.spawn(async move {

@@ -326,6 +326,16 @@ pub struct UpArgs {
     #[arg(long, env = "LANDBRIDGE_SERVICES", value_enum, default_value_t, value_name = "HOW")]
     pub services: ServicePath,
 
+    /// The OpenStack that control planes work with: `embedded` is one on the loopback, for which
+    /// clouds.yaml is written into the state directory; `none`; or a cloud of the clouds.yaml that the
+    /// openstack command finds. Without it: the embedded one
+    #[arg(long, env = "LANDBRIDGE_CLOUD", value_name = "embedded|none|NAME")]
+    pub cloud: Option<String>,
+
+    /// Secret with the clouds.yaml of an OpenStack to work with instead; `--cloud` says which of its clouds
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = in_namespace)]
+    pub cloud_secret: Option<(String, String)>,
+
     /// The background process of `up --detach`: progress goes to the parent as JSON lines
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached_child: bool,
@@ -623,6 +633,28 @@ pub struct OperatorArgs {
     /// `landbridge dns`, any other runs dnsmasq
     #[arg(long, value_name = "NAME", default_value = "landbridge", env = "LANDBRIDGE_DNS_IMAGE")]
     pub dns_image: String,
+
+    /// Secret with a clouds.yaml: the OpenStack in which the networks and endpoints of control planes
+    /// are made
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = in_namespace)]
+    #[arg(requires = "control_planes", env = "LANDBRIDGE_CLOUD_SECRET")]
+    pub cloud_secret: Option<(String, String)>,
+
+    /// Which cloud of that Secret; without a Secret: of the clouds.yaml that the openstack command finds
+    #[arg(long, value_name = "NAME", requires = "control_planes", env = "LANDBRIDGE_CLOUD")]
+    pub cloud: Option<String>,
+}
+
+/// Namespace and name.
+fn in_namespace(text: &str) -> Result<(String, String), String> {
+    match text.split_once('/') {
+        Some((namespace, name))
+            if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
+        {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err("say NAMESPACE/NAME, for example openstack/cloud".to_owned()),
+    }
 }
 
 /// `landbridge status`
@@ -673,5 +705,21 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_cloud_is_for_control_planes_and_a_secret_has_a_namespace() {
+        let read = |words: &[&str]| {
+            let words = ["landbridge", "operator"].iter().chain(words);
+            Cli::command().try_get_matches_from(words).map(drop).map_err(|error| error.to_string())
+        };
+        let secret = ["--control-planes", "--cloud-secret", "openstack/cloud", "--cloud", "prod"];
+        assert_eq!(read(&secret), Ok(()));
+        for wrong in ["cloud", "/cloud", "openstack/", "a/b/c"] {
+            let told = read(&["--control-planes", "--cloud-secret", wrong]).unwrap_err();
+            assert!(told.contains("say NAMESPACE/NAME"), "{told}");
+        }
+        let told = read(&["--cloud", "prod"]).unwrap_err();
+        assert!(told.contains("--control-planes"), "{told}");
     }
 }

@@ -32,7 +32,9 @@ pub fn all() -> impl Iterator<Item = Rule> {
             Example: host-record with the address 10.0.0.300.\n\n\
             Remedy: write the values as dnsmasq's manual says.",
     };
-    planned.chain([option, input]).chain(RULES.iter().copied())
+    let mut all: Vec<Rule> = planned.chain([option, input]).chain(RULES.iter().copied()).collect();
+    all.sort_by_key(|rule| rule.code);
+    all.into_iter()
 }
 
 /// The rule of a code, in any letter case.

@@ -88,6 +88,12 @@ fn spawn(args: &UpArgs, log_level: Option<LogLevel>, state: &StateDir) -> anyhow
     if let Some(port) = args.ingress_port {
         command.args(["--ingress-port", &port.to_string()]);
     }
+    if let Some(cloud) = &args.cloud {
+        command.args(["--cloud", cloud]);
+    }
+    if let Some((namespace, name)) = &args.cloud_secret {
+        command.args(["--cloud-secret", &format!("{namespace}/{name}")]);
+    }
     if args.no_controllers {
         command.arg("--no-controllers");
     }

@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use futures::FutureExt as _;
 use kube::Client;
 use landbridge_client::Choice;
-use landbridge_controllers::{Settings, dns, vips};
+use landbridge_controllers::{Settings, clouds, dns, vips};
+use landbridge_openstack::config::Environment;
+use landbridge_openstack::{Client as OpenStack, Surroundings};
 
 use crate::args::OperatorArgs;
 use crate::collect;
@@ -49,8 +51,27 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
             ..dns::Settings::default()
         },
         vips: vips::Settings { class: args.lb_class.clone() },
+        cloud: cloud(args, &client),
+        cloud_secret: args.cloud_secret.clone(),
         ..Settings::default()
     };
     futures::future::join(landbridge_controllers::run(client, settings, stop), collected).await;
     Ok(())
+}
+
+/// The OpenStack that is meant. Whether it can be reached shows in conditions, not here: it may come later.
+fn cloud(args: &OperatorArgs, client: &Client) -> Option<OpenStack> {
+    let cloud = args.cloud.clone();
+    match &args.cloud_secret {
+        Some((namespace, name)) => Some(OpenStack::following(clouds::Secret {
+            kube: client.clone(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            cloud,
+        })),
+        None => cloud.map(|cloud| {
+            let environment = Environment::of_process();
+            OpenStack::following(Surroundings { environment, cloud: Some(cloud) })
+        }),
+    }
 }

@@ -22,8 +22,8 @@ use crate::process::ProcessId;
 const MARK: &str = "landbridge state 1\n";
 /// Everything we put into the directory. Nothing else is ever removed.
 const FILES: &[&str] =
-    &["run.json", "kubeconfig", "admin.sock", "landbridge.log", "port", "lock", "format"];
-const DIRECTORIES: &[&str] = &["store", "pki", "lab"];
+    &["run.json", "kubeconfig", "clouds.yaml", "admin.sock", "landbridge.log", "port", "lock", "format"];
+const DIRECTORIES: &[&str] = &["store", "pki", "lab", "cloud"];
 
 /// A state directory, existing or not.
 #[derive(Clone)]
@@ -51,6 +51,9 @@ pub struct RunInfo {
     /// Where this machine reaches the lab's ingress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress: Option<String>,
+    /// Where the embedded cloud's Keystone is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<String>,
 }
 
 /// What can be known about a server from outside.
@@ -111,6 +114,16 @@ impl StateDir {
     /// Everything about the lab.
     pub fn lab(&self) -> PathBuf {
         self.dir.join("lab")
+    }
+
+    /// What the embedded cloud keeps.
+    pub fn cloud(&self) -> PathBuf {
+        self.dir.join("cloud")
+    }
+
+    /// For clients of the embedded cloud.
+    pub fn clouds(&self) -> PathBuf {
+        self.dir.join("clouds.yaml")
     }
 
     pub fn log(&self) -> PathBuf {
@@ -286,6 +299,12 @@ impl Running {
         self.write()
     }
 
+    /// Says where the embedded cloud is.
+    pub fn serves_cloud(&mut self, url: &str) -> anyhow::Result<()> {
+        self.info.cloud = Some(url.to_owned());
+        self.write()
+    }
+
     fn write(&self) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(&self.info)?;
         Ok(write_private(&self.path, text.as_bytes())?)
@@ -346,6 +365,7 @@ mod tests {
             ready: false,
             detached: false,
             ingress: None,
+            cloud: None,
         }
     }
 

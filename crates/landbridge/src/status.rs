@@ -54,6 +54,9 @@ struct Report {
     /// Where Routes are reached from this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     ingress: Option<String>,
+    /// Where the embedded cloud's Keystone is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cloud: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kubeconfig: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,6 +132,7 @@ fn stopped(state: &StateDir) -> Report {
         uptime_seconds: None,
         url: None,
         ingress: None,
+        cloud: None,
         kubeconfig: None,
         version: None,
         content: None,
@@ -157,6 +161,7 @@ fn running(state: &StateDir, info: &RunInfo) -> Report {
         uptime_seconds: uptime.and_then(|span| u64::try_from(span.as_secs()).ok()),
         url: Some(info.url.clone()),
         ingress: info.ingress.clone(),
+        cloud: info.cloud.clone(),
         kubeconfig: Some(state.kubeconfig()),
         version: Some(format!("{} ({})", info.version, info.commit)),
         ..stopped(state)
@@ -305,6 +310,10 @@ fn table(report: &Report) -> String {
     }
     if let Some(ingress) = &report.ingress {
         line("ingress", format!("{ingress} (Routes by host name; also as an HTTP proxy)"));
+    }
+    if let Some(cloud) = &report.cloud {
+        let file = StateDir::new(&report.directory).clouds();
+        line("cloud", format!("{cloud} (clouds.yaml: {})", file.display()));
     }
     if let Some(kubeconfig) = &report.kubeconfig {
         line("kubeconfig", kubeconfig.display().to_string());

@@ -1,13 +1,14 @@
 //! `landbridge up`
 //!
 //! ```text
-//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, sockets) ─▶ controllers ─▶ lab ─▶ kubeconfig ─▶ ready
+//! state directory ─▶ certificates ─▶ store ─▶ kinds ─▶ API (TLS, sockets) ─▶ cloud ─▶ controllers ─▶ lab ─▶ kubeconfig ─▶ ready
 //! ```
 //!
 //! The API listens only when all kinds are there: a client never sees half of it. The lab is a child
 //! process with a socket of the API for each of its nodes.
 
 mod agents;
+pub(crate) mod cloud;
 pub(crate) mod ingress;
 mod lab;
 
@@ -174,13 +175,14 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let mut info = run_info(&state, &listening, args.detached_child)?;
     info.ingress = door.as_ref().map(|(_, address)| format!("http://{address}"));
     let mut running = state.begin(info)?;
+    let choice = cloud::Choice::of(args);
 
     let names = certificate_names(args.bind);
     let pki = Pki::ensure_for(&state.pki(), &names, Timestamp::now())?;
     let tls = pki.server_tls()?;
     progress.step("certificates", state.pki().display().to_string());
 
-    let settings = settings(args, shape.is_some());
+    let mut settings = settings(args, shape.is_some());
     let server = open(&state, &pki, &settings).await?;
     let figures = server.stats();
     progress.step("store", format!("revision {}, {} objects", figures.revision, figures.objects));
@@ -207,6 +209,20 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let kubernetes = landbridge_apiserver::kubernetes_version();
     progress.step("API", format!("{} (Kubernetes {kubernetes})", listening.url));
 
+    let embedded = match choice {
+        cloud::Choice::Embedded => {
+            let made =
+                cloud::Embedded::start(&state, shape.as_ref(), &mut tasks, &stopped).await?;
+            progress.step("cloud", made.describe());
+            running.serves_cloud(&made.url)?;
+            settings.cloud = Some(made.client()?);
+            Some(made)
+        }
+        ref other => {
+            settings.cloud = other.client(&server.client(Identity::system("bootstrap")));
+            None
+        }
+    };
     if args.no_controllers {
         progress.note("no controllers: objects are kept, and nothing acts on them".to_owned());
     } else {
@@ -224,7 +240,8 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
     let lab = match shape {
         None => None,
         Some(shape) => {
-            let lab = lab::start(&server, &state, args, &shape, &pki, &mut tasks, &stopped).await?;
+            let place = lab::Place { server: &server, state: &state, args, pki: &pki };
+            let lab = lab::start(&place, &shape, embedded.as_ref(), &mut tasks, &stopped).await?;
             progress.step("lab", lab.describe());
             if let Some((listener, address)) = door {
                 let sockets = ingress::sockets(&std::path::absolute(state.lab())?, &shape);
@@ -318,6 +335,7 @@ fn run_info(state: &StateDir, listening: &Listening, detached: bool) -> anyhow::
         ready: false,
         detached,
         ingress: None,
+        cloud: None,
     })
 }
 

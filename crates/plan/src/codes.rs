@@ -2,7 +2,7 @@
 //!
 //! A number once given keeps its meaning. The hundreds are the subject: 0 single objects, 1
 //! addresses that two may use, 2 statements that disagree, 3 virtual addresses, 4 attachments,
-//! 5 node policies, 6 names.
+//! 5 node policies, 6 names, 7 networks of OpenStack.
 
 use crate::finding::Severity::{self, Error, Note, Warning};
 
@@ -341,6 +341,30 @@ the service gets no virtual address.
 
 Example: `spec.keystone.networkAttachments`; the field belongs below `spec.keystone.template`.
 Remedy: move it to the part of the service that is meant (`template`, `cinderAPI`, ...)."
+
+NO_MANAGEMENT_NETWORK "LB701" Error "the management network of Octavia cannot be made"
+"Octavia's controllers reach load balancers (amphorae) over two networks of Neutron that are derived from
+the NetworkAttachmentDefinition of its pods: the prefix `ipam.range`, 26 addresses for Neutron and 26 for
+nodes behind `range_end`, the router `routes[0].gw` and the prefix of amphorae `routes[0].dst`; and from
+`lbMgmtNetwork` of the Octavia. What is named does not fit: Neutron would refuse it half way, or pods and
+amphorae would not reach each other.
+
+Example: a `gw` that lies between `range_start` and `range_end`, so that whereabouts gives the router's
+address to a pod.
+Remedy: correct the field that is named."
+
+ODD_MANAGEMENT_NETWORK "LB702" Warning "the management network of Octavia is hardly meant so"
+"It can be made, but part of what is written has no effect, or pods or amphorae would be left alone.
+
+Example: a second route in the attachment; only the first one leads to a management network.
+Remedy: change the field, or leave it when it is meant."
+
+NO_PHYSICAL_NETWORK "LB703" Warning "OVN does not know the physical network of Octavia"
+"The provider network of Octavia is a flat network on the physical network `octavia`. OVN gets to it through
+an entry of that name in `nicMappings` of its controller; without one the router between pods and amphorae
+has no cable.
+
+Remedy: add `octavia: octbr` (or the bridge the attachment uses) to spec.ovn.template.ovnController.nicMappings."
 }
 
 #[cfg(test)]

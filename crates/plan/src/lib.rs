@@ -19,6 +19,7 @@
 //! | [`sites`] | which addresses of pods and nodes belong into the ledger of IPSets |
 //! | `ledger` | who hands out which addresses, and which are taken |
 //! | `rules` | what does not fit |
+//! | [`octavia`] | from an attachment to the management network of Octavia |
 //! | [`Plan`] | all of it as a value that prints as tables or serialises |
 //!
 //! ```
@@ -39,6 +40,7 @@ pub mod codes;
 mod facts;
 mod finding;
 mod ledger;
+pub mod octavia;
 mod plan;
 mod render;
 mod rules;

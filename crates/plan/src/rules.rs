@@ -7,6 +7,7 @@ mod fields;
 mod given;
 mod mtu;
 mod names;
+mod octavia;
 mod openstack;
 mod overlap;
 mod policies;
@@ -52,6 +53,7 @@ pub(crate) fn run<'v>(view: &View<'v, '_>, wires: &mut Wires<'v>) -> Vec<Finding
     attachments::check(view, &mut found);
     policies::check(view, &mut found);
     names::check(view, &mut found);
+    octavia::check(view, &mut found);
     given::check(view, &mut found);
     found
 }

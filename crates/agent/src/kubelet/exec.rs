@@ -20,6 +20,7 @@ use super::query::Query;
 use super::socket::{Incoming, Outgoing};
 use super::terminal::{Size, Terminal};
 use crate::pods::View;
+use crate::pods::cloud;
 use crate::pods::etc;
 use crate::pods::process::{self, Hostname};
 
@@ -31,6 +32,7 @@ pub const ERROR: u8 = 3;
 pub const RESIZE: u8 = 4;
 pub const CLOSE: u8 = 255;
 
+/// Where programs are, when nobody has said.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// What a command wrote is waited for this long after its end; a process it left behind may keep
 /// its output open for ever.
@@ -130,8 +132,12 @@ async fn start(
     let mut words = prefix.iter().cloned().chain(request.command.iter().map(OsString::from));
     let program = words.next().ok_or_else(|| io::Error::other("no command"))?;
     let mut command = Command::new(program);
-    command.args(words).env_clear().envs(environment(&view, container)).current_dir("/");
-    command.env("PATH", PATH).kill_on_drop(true);
+    let mut variables = environment(&view, container);
+    variables.extend(cloud::client(&variables, view.cloud.as_deref(), &view.files)?);
+    command.args(words).env_clear().envs(variables).current_dir("/");
+    // Programs are this machine's, wherever who started the lab has them.
+    let path = std::env::var_os("PATH").unwrap_or_else(|| PATH.into());
+    command.env("PATH", path).kill_on_drop(true);
     if let Some(other) = other {
         command.env("TERM", "xterm");
         command.stdin(other.try_clone()?).stdout(other.try_clone()?).stderr(other);

@@ -21,6 +21,8 @@ pub struct View {
     /// How often that was started again.
     pub restarts: u32,
     pub files: Files,
+    /// Where a lab's cloud is.
+    pub cloud: Option<PathBuf>,
 }
 
 impl View {
@@ -57,6 +59,12 @@ impl Directory {
         let mut all: Vec<_> = pods.iter().collect();
         all.sort_by(|one, other| one.0.cmp(other.0));
         all.into_iter().map(|(_, view)| view.clone()).collect()
+    }
+
+    /// Those that are wanted, in no particular order.
+    pub fn those(&self, is_wanted: impl Fn(&View) -> bool) -> Vec<View> {
+        let pods = self.pods.read().unwrap_or_else(PoisonError::into_inner);
+        pods.values().filter(|view| is_wanted(view)).cloned().collect()
     }
 
     pub(super) fn set(&self, view: View) {

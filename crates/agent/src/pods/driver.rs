@@ -98,6 +98,7 @@ pub async fn run(
     let inherited = Some(records.sandboxes()?);
     let releases = Releases::new(records, attachments, settings.netns_dir.clone());
     let queue = tokio::spawn(releases.clone().run());
+    let ways = tokio::spawn(super::ways::run(directory.clone()));
     let selected = watcher::Config::default().fields(&format!("spec.nodeName={}", settings.node));
     let mut news = {
         use kube::runtime::WatchStreamExt as _;
@@ -137,6 +138,7 @@ pub async fn run(
         }
     }
     queue.abort();
+    ways.abort();
     // What is under way is not cut off in the middle; how it ends, the next agent will find.
     let deeds = async { while driver.deeds.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(FAREWELL, deeds).await;
@@ -388,6 +390,7 @@ impl Driver {
             pid,
             restarts: record.map_or(0, |record| record.restarts),
             files: self.hands.files(uid),
+            cloud: self.hands.settings.cloud.clone(),
         });
     }
 

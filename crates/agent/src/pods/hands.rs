@@ -15,6 +15,7 @@ use landbridge_linux::{Handle, IfName};
 use tokio::sync::Semaphore;
 
 use super::Settings;
+use super::cloud;
 use super::desired::Desired;
 use super::etc::{self, Covers};
 use super::keeper::Keeper;
@@ -298,6 +299,7 @@ impl Hands {
             report: Some(files.report()),
             authority: self.settings.authority.clone(),
             name_server,
+            handed: cloud::handed(pod, self.settings.cloud.as_deref()),
         };
         std::fs::write(files.settings(), serde_json::to_vec(&config)?)?;
         let _ = std::fs::remove_file(files.report());

@@ -14,9 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::answer::{Answer, Interface};
 use super::authority::Authority;
 use super::connection::{Asked, Connection, WAITING};
+use super::handed::{self, Handed, passing};
 use super::log::Log;
 use super::secure::{self, Certificates, Secure};
-use super::{Port, Problem, Protocol, Report, ResponderConfig};
+use super::{HandedPort, Port, Problem, Protocol, Report, ResponderConfig};
 
 /// So many clients at once; the one that has been silent for longest makes room for the next.
 const CLIENTS: usize = 128;
@@ -56,6 +57,8 @@ struct Client {
     /// Nothing was received yet: it is not known whether there is TLS.
     is_new: bool,
     secure: Option<Secure>,
+    /// Who answers instead of us.
+    handed: Option<Handed>,
     /// What is to be sent, as it goes onto the wire.
     wire: Vec<u8>,
     heard: Instant,
@@ -64,7 +67,9 @@ struct Client {
 impl Client {
     /// Whether more may be read.
     fn is_hungry(&self) -> bool {
-        self.connection.hungry() && self.wire.len() < WAITING
+        self.connection.hungry()
+            && self.wire.len() < WAITING
+            && self.handed.as_ref().is_none_or(Handed::is_hungry)
     }
 }
 
@@ -218,6 +223,12 @@ impl Sockets {
             flags.set(PollFlags::OUT, !client.wire.is_empty());
             fds.push(PollFd::new(&client.stream, flags));
         }
+        let handed = numbers.iter().filter(|number| self.clients[number].handed.is_some());
+        let handed: Vec<u64> = handed.copied().collect();
+        for number in &handed {
+            let client = &self.clients[number];
+            fds.extend(client.handed.as_ref().map(|handed| handed.poll(client.wire.len())));
+        }
         let timeout = Timespec::try_from(most).ok();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -227,7 +238,10 @@ impl Sockets {
         Ok(ready
             .map(|(index, _)| match index.checked_sub(self.served.len()) {
                 None => Ready::Port(index),
-                Some(client) => Ready::Client(numbers[client]),
+                // Both ends of a connection that is handed on mean that client.
+                Some(place) => Ready::Client(
+                    numbers.get(place).copied().unwrap_or_else(|| handed[place - numbers.len()]),
+                ),
             })
             .collect())
     }
@@ -262,7 +276,7 @@ impl Sockets {
                 self.clients.remove(&number);
             }
         }
-        let client = Client {
+        let mut client = Client {
             stream,
             peer,
             container,
@@ -270,11 +284,30 @@ impl Sockets {
             connection: Connection::default(),
             is_new: true,
             secure: None,
+            handed: None,
             wire: Vec::new(),
             heard: Instant::now(),
         };
+        self.hand_on(&mut client);
         self.clients.insert(self.next, client);
         self.next += 1;
+    }
+
+    /// Finds who answers a client instead of us, if somebody does.
+    fn hand_on(&mut self, client: &mut Client) {
+        let container = &self.config.containers[client.container].name;
+        let number = client.port.number;
+        let is_meant = |port: &&HandedPort| port.number == number && port.container == *container;
+        let Some(port) = self.config.handed.iter().find(is_meant) else { return };
+        match Handed::to(&port.socket) {
+            Ok(handed) => client.handed = Some(handed),
+            Err(error) => {
+                let text = format!("{} TCP {number}: nobody behind it: {error}", client.peer);
+                client.wire = handed::nobody(&error);
+                client.connection.closing = true;
+                self.log(client.container, &text);
+            }
+        }
     }
 
     fn serve_client(&mut self, number: u64) {
@@ -290,13 +323,22 @@ impl Sockets {
         if client.is_hungry() {
             let mut buffer = [0; PIECE];
             match client.stream.read(&mut buffer) {
-                Ok(0) => client.connection.end(),
+                Ok(0) => match &mut client.handed {
+                    Some(handed) => handed.end(),
+                    None => client.connection.end(),
+                },
                 Ok(length) => self.receive(client, &buffer[..length]),
                 Err(error) if passing(&error) => {}
                 Err(_) => return false,
             }
         }
-        let Client { connection, secure, wire, .. } = client;
+        let Client { connection, secure, wire, handed, .. } = client;
+        if let Some(handed) = handed
+            && !connection.closing
+            && !handed.exchange(&mut connection.output)
+        {
+            connection.closing = true;
+        }
         match secure {
             None => wire.append(&mut connection.output),
             Some(secure) => {
@@ -336,6 +378,10 @@ impl Sockets {
             Vec::new()
         });
         if plain.is_empty() {
+            return;
+        }
+        if let Some(handed) = &mut client.handed {
+            handed.take(&plain);
             return;
         }
         let name = client.secure.as_ref().map(|secure| secure.name().unwrap_or("-").to_owned());
@@ -420,10 +466,6 @@ fn explain(error: &io::Error) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-fn passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// An IPv4 client of a socket for both families, as IPv4.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landbridge_agent::responder::{Container, Port, Problem, Protocol, Report, ResponderConfig};
+use landbridge_agent::responder::{Container, HandedPort, Port, Problem, Protocol, Report, ResponderConfig};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -23,6 +23,13 @@ impl Drop for Running {
 
 impl Running {
     fn start(ports: &[(u16, Protocol)]) -> Self {
+        Self::start_handing(ports, |_| Vec::new())
+    }
+
+    fn start_handing(
+        ports: &[(u16, Protocol)],
+        handed: impl FnOnce(&std::path::Path) -> Vec<HandedPort>,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let ports =
             ports.iter().map(|(number, protocol)| Port { number: *number, protocol: *protocol });
@@ -40,6 +47,7 @@ impl Running {
             report: Some(dir.path().join("report.json")),
             authority: None,
             name_server: None,
+            handed: handed(dir.path()),
         };
         let path = dir.path().join("responder.json");
         std::fs::write(&path, serde_json::to_vec(&config).unwrap()).unwrap();
@@ -155,5 +163,69 @@ fn it_is_small_and_bounded() {
         };
         eprintln!("RssAnon {} kB, VmRSS {} kB", field("RssAnon"), field("VmRSS"));
         assert!(field("RssAnon") < 4 << 10, "{status}");
+    });
+}
+
+/// Answers what it is sent in capitals, until the other side has ended.
+async fn shout(mut stream: tokio::net::UnixStream) {
+    let mut buffer = [0; 1000];
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        let words = buffer[..length].to_ascii_uppercase();
+        stream.write_all(&words).await.unwrap();
+    }
+    stream.write_all(b"!").await.unwrap();
+}
+
+#[test]
+fn a_port_that_is_handed_on_is_answered_by_whoever_stands_behind_it() {
+    in_node(|| async {
+        // Longer than names of sockets may be.
+        let deep = |dir: &std::path::Path| dir.join("d".repeat(100));
+        let ports = [(5000, Protocol::Tcp), (8080, Protocol::Tcp)];
+        let running = Running::start_handing(&ports, |dir| {
+            std::fs::create_dir(deep(dir)).unwrap();
+            let socket = deep(dir).join("identity.sock");
+            vec![HandedPort { container: "web".into(), number: 5000, socket }]
+        });
+        running.report(|_| true).await;
+        // Nobody is there yet: clients are told so, not left waiting.
+        let text = get("127.0.0.1:5000", "").await;
+        assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
+        let own = get("127.0.0.1:8080", "").await;
+        assert!(own.starts_with("HTTP/1.1 200 "), "only that port: {own}");
+
+        let handle = std::fs::File::open(deep(running.dir.path())).unwrap();
+        let short = std::path::PathBuf::from(format!(
+            "/proc/self/fd/{}/identity.sock",
+            std::os::fd::AsRawFd::as_raw_fd(&handle)
+        ));
+        let listener = tokio::net::UnixListener::bind(short).unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(shout(stream));
+            }
+        });
+        let mut clients = Vec::new();
+        for number in 0..3_u8 {
+            clients.push(tokio::spawn(async move {
+                let mut stream = TcpStream::connect("[::1]:5000").await.unwrap();
+                // More than waits anywhere, so that it has to flow.
+                let words = vec![b'a' + number; 300_000];
+                let (mut reader, mut writer) = stream.split();
+                let mut answer = Vec::new();
+                let send = async {
+                    writer.write_all(&words).await.unwrap();
+                    writer.shutdown().await.unwrap();
+                };
+                let (_, read) = tokio::join!(send, reader.read_to_end(&mut answer));
+                read.unwrap();
+                assert_eq!(answer.len(), words.len() + 1, "nothing is lost");
+                assert!(answer.ends_with(b"!"), "the end came last");
+                assert!(answer[..words.len()].iter().all(|byte| *byte == b'A' + number));
+            }));
+        }
+        for client in clients {
+            tokio::time::timeout(Duration::from_secs(20), client).await.unwrap().unwrap();
+        }
     });
 }

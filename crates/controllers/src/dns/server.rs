@@ -399,6 +399,8 @@ fn part<'a>(context: &Context<'a>, generation: Generation) -> Part<'a> {
         ports: Vec::new(),
         offers,
         is_sticky: false,
+        beside: &[],
+        env: Vec::new(),
     }
 }
 

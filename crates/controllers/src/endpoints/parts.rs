@@ -41,6 +41,10 @@ pub struct Part<'a> {
     pub offers: Vec<Offer<'a>>,
     /// Whether the pods keep their addresses.
     pub is_sticky: bool,
+    /// Further containers of a pod.
+    pub beside: &'static [&'static str],
+    /// What the containers find in their environment; `None` stands for the node's name.
+    pub env: Vec<(String, Option<String>)>,
 }
 
 /// A port of a pod or a Service.
@@ -137,6 +141,8 @@ impl<'a> Part<'a> {
             ports: Vec::new(),
             offers: Vec::new(),
             is_sticky: false,
+            beside: &[],
+            env: Vec::new(),
         }
     }
 

@@ -13,7 +13,7 @@ use super::attachments::{self, Having, Trouble};
 use super::expose::{Exposed, Progress, expose};
 use super::generation::Generation;
 use super::kinds::Kind;
-use super::ovn;
+use super::{octavia, ovn};
 use super::parts::catalogue::parts;
 use super::parts::{Part, Registered};
 use super::plan::{Context, Plan, Standing, Wanted};
@@ -27,7 +27,8 @@ pub const REQUESTED: &str = "Requested";
 /// Plans for a service.
 pub fn plan(context: &Context<'_>) -> Plan {
     let generation = Generation::of(context.owner);
-    let (parts, wrong) = parts(context.kind, context.name(), context.spec(), generation);
+    let (mut parts, wrong) = parts(context.kind, context.name(), context.spec(), generation);
+    octavia::environment(context, &mut parts);
     let mut draft =
         Draft { context, generation, plan: Plan::default(), said: Conditions::default() };
     draft.input(&wrong);
@@ -37,6 +38,7 @@ pub fn plan(context: &Context<'_>) -> Plan {
     draft.workloads(&parts, &definitions.pending);
     draft.records(&parts, &exposed);
     draft.facts(&parts, &exposed);
+    octavia::keep(context, &mut draft.said);
     draft.finish()
 }
 

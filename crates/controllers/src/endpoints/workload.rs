@@ -52,7 +52,12 @@ pub fn workload(context: &Context<'_>, part: &Part<'_>, networks: &str) -> Wante
     if !ports.is_empty() {
         container["ports"] = ports.into();
     }
-    let mut pod = json!({"containers": [container]});
+    if !part.env.is_empty() {
+        container["env"] = part.env.iter().map(variable).collect();
+    }
+    let beside = part.beside.iter().map(|name| json!({"name": name, "image": image}));
+    let containers: Vec<Value> = [container.clone()].into_iter().chain(beside).collect();
+    let mut pod = json!({"containers": containers});
     if let Some(nodes) = nodes_for(context, part) {
         pod["nodeSelector"] = nodes.clone();
     }
@@ -75,6 +80,13 @@ pub fn workload(context: &Context<'_>, part: &Part<'_>, networks: &str) -> Wante
     let mut object = context.object(kind, &part.name, spec);
     object["metadata"]["labels"] = selector(part);
     Wanted { kind, object, whole: WHOLE }
+}
+
+fn variable((name, value): &(String, Option<String>)) -> Value {
+    match value {
+        Some(value) => json!({"name": name, "value": value}),
+        None => json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}),
+    }
 }
 
 /// The part's own choice of nodes, else that of the service, else that of the control plane. An

@@ -3,6 +3,7 @@
 
 #[path = "../ipam/chance.rs"]
 mod chance;
+mod octavia;
 mod operator;
 mod plans;
 mod server;

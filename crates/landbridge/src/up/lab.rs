@@ -11,7 +11,7 @@ use kube::api::{Api, ListParams};
 use landbridge_api::foreign::nmstate::objects::NodeNetworkState;
 use landbridge_apiserver::pki::Pki;
 use landbridge_apiserver::{ApiServer, Identity};
-use landbridge_controllers::routes;
+use landbridge_controllers::{client_pod, routes};
 use landbridge_lab::info::Vlans;
 use landbridge_lab::spec::{Kind, Shape, builtin};
 use landbridge_lab::start::{self, Started};
@@ -19,6 +19,7 @@ use landbridge_workloads as workloads;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::cloud::Embedded;
 use super::{agents, ingress, wait_for};
 use crate::args::UpArgs;
 use crate::state::StateDir;
@@ -32,6 +33,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const WORKLOADS: &str = "system:landbridge:workloads";
 /// Who says which Routes are served.
 const ROUTES: &str = "system:landbridge:routes";
+
+/// Who keeps the pods `openstackclient`.
+const CLIENT_PODS: &str = "system:landbridge:client-pods";
 
 /// A lab that runs.
 pub struct Lab {
@@ -49,16 +53,24 @@ pub fn shape(args: &UpArgs) -> anyhow::Result<Option<Shape>> {
     builtin::find(&args.lab).map(Some).context("no lab can be made; `--lab none` does without")
 }
 
-/// Starts it and waits until its nodes are ready.
+/// Where a lab is started.
+pub struct Place<'p> {
+    pub server: &'p ApiServer,
+    pub state: &'p StateDir,
+    pub args: &'p UpArgs,
+    pub pki: &'p Pki,
+}
+
+/// Starts it, with the embedded cloud behind its pods if there is one, and waits until its nodes are
+/// ready.
 pub async fn start(
-    server: &ApiServer,
-    state: &StateDir,
-    args: &UpArgs,
+    place: &Place<'_>,
     shape: &Shape,
-    pki: &Pki,
+    cloud: Option<&Embedded>,
     tasks: &mut JoinSet<()>,
     stopped: &watch::Receiver<bool>,
 ) -> anyhow::Result<Lab> {
+    let Place { server, state, args, pki } = *place;
     let directory = std::path::absolute(state.lab()).context("cannot find the state directory")?;
     for door in agents::doors(&directory, shape, args.services)? {
         let (api, until) = (server.clone(), wait_for(stopped.clone()));
@@ -80,6 +92,15 @@ pub async fn start(
     let client = server.client(Identity::new(ROUTES, &[]).authenticated());
     let domain = args.ingress_domain.clone();
     tasks.spawn(routes::run(client, domain, wait_for(stopped.clone())));
+
+    if let Some(cloud) = cloud {
+        cloud.doors(&directory, shape, tasks, stopped)?;
+        agents::give(&admin, CLIENT_PODS, client_pod::rights(), "User", CLIENT_PODS)
+            .await
+            .context("cannot give the controller of openstackclient its role")?;
+        let client = server.client(Identity::new(CLIENT_PODS, &[]).authenticated());
+        tasks.spawn(client_pod::run(client, wait_for(stopped.clone())));
+    }
 
     let command = command(&directory, &args.lab)?;
     let started = tokio::task::spawn_blocking(move || {

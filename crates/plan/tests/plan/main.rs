@@ -4,6 +4,7 @@
 
 mod admission;
 mod manifests;
+mod octavia;
 mod random;
 mod rules;
 mod sites;

@@ -178,6 +178,23 @@ fn section_of(section: &controlplane::Section) -> Schema {
     schema
 }
 
+/// What networks amphorae are on.
+fn management_network() -> Schema {
+    open(object(
+        "The networks amphorae are on. What is not said follows from the attachment.",
+        [
+            ("manageLbMgmtNetworks", flag("Whether networks are made; otherwise they are looked for.")),
+            (
+                "createDefaultLbMgmtNetwork",
+                flag("Whether there is one for all zones, with the prefix of the attachment's route."),
+            ),
+            ("lbMgmtRouterGateway", text("The router's address, where the attachment has no route.")),
+            ("availabilityZones", texts("Zones of the default network and the router.")),
+            ("availabilityZoneCIDRs", map("Further networks: zones and their prefixes.", text(""))),
+        ],
+    ))
+}
+
 /// How the overrides of a section's Routes are called.
 fn route_overrides(section: &str) -> &'static [&'static str] {
     match section {
@@ -387,7 +404,11 @@ pub(super) fn spec_of(kind: &str) -> Schema {
                 ("octaviaHealthManager", worker("Watches over the amphorae.")),
                 ("octaviaHousekeeping", worker("Cleans up.")),
                 ("octaviaWorker", worker("Makes the amphorae.")),
+                ("octaviaRsyslog", worker("Takes the amphorae's logs.")),
                 ("octaviaNetworkAttachment", text("The attachment of the management network.")),
+                ("lbMgmtNetwork", management_network()),
+                ("tenantName", text("The project of amphorae; service when nothing is said.")),
+                ("tenantDomainName", text("Its domain; Default when nothing is said.")),
             ],
         ),
         "Designate" => with(

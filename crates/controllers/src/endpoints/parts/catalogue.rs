@@ -356,14 +356,31 @@ fn swift(spec: &Value) -> Vec<Part<'_>> {
     vec![api("swift-proxy", "swift", Deployment, &spec["swiftProxy"], 8080, SWIFT), storage]
 }
 
+/// Whoever talks to amphorae is on the management network, also when nobody says so.
 fn octavia(spec: &Value) -> Vec<Part<'_>> {
-    let daemon = |name: &str, key: &str| Part::new(name, "octavia", DaemonSet, &spec[key]);
-    vec![
-        api("octavia-api", "octavia", Deployment, &spec["octaviaAPI"], 9876, OCTAVIA),
-        daemon("octavia-healthmanager", "octaviaHealthManager"),
+    let management = || vec![landbridge_plan::octavia::attachment_name(spec).to_owned()];
+    let daemon = |name: &str, key: &str| {
+        let mut part = Part::new(name, "octavia", DaemonSet, &spec[key]);
+        if part.attachments.is_empty() {
+            part.attachments = management();
+        }
+        part
+    };
+    let mut api = api("octavia-api", "octavia", Deployment, &spec["octaviaAPI"], 9876, OCTAVIA);
+    api.beside = &["octavia-provider-agent"];
+    let mut parts = vec![
+        api,
+        daemon("octavia-healthmanager", "octaviaHealthManager").listens("status", "UDP", 5555),
         daemon("octavia-housekeeping", "octaviaHousekeeping"),
+        // Puts the amphorae's image into Glance.
+        Part::new("octavia-image-upload", "octavia", Deployment, &spec["octaviaImageUpload"]),
         daemon("octavia-worker", "octaviaWorker"),
-    ]
+    ];
+    if spec["octaviaRsyslog"].is_object() {
+        let rsyslog = daemon("octavia-rsyslog", "octaviaRsyslog");
+        parts.push(rsyslog.listens("syslog", "UDP", 514).listens("syslog-tcp", "TCP", 514));
+    }
+    parts
 }
 
 fn designate(spec: &Value) -> Vec<Part<'_>> {
