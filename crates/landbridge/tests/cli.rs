@@ -431,3 +431,62 @@ fn the_environment_names_the_directory() {
     assert_eq!(code(&output), Some(3));
     assert!(text(&output).contains(lab.dir()));
 }
+
+/// The password and the URL of Keystone in a clouds.yaml, and the names of its clouds.
+fn cloud_of(dir: &Path) -> (String, String, Vec<String>) {
+    let text = std::fs::read_to_string(dir.join("clouds.yaml")).unwrap();
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(key)).unwrap();
+        line.trim().trim_matches('"').to_owned()
+    };
+    let names = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.trim().trim_end_matches(':').to_owned()).collect();
+    (value("password:"), value("auth_url:"), names)
+}
+
+#[test]
+fn it_serves_a_cloud_that_stays_the_same() {
+    let here = Lab::new();
+    assert!(here.up().contains("ok cloud"));
+    let dir = Path::new(here.dir());
+    let (password, url, names) = cloud_of(dir);
+    assert_eq!(names, ["landbridge", "lab"]);
+    assert_eq!(mode(&dir.join("clouds.yaml")), 0o600);
+    assert_eq!(mode(&dir.join("cloud")), 0o700);
+    let status = here.status();
+    assert_eq!(status["cloud"].as_str().map(|root| format!("{root}/v3")).as_deref(), Some(&*url));
+    let address = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/v3")).unwrap();
+    let login = |password: &str| {
+        let body = format!(
+            r#"{{"auth": {{"identity": {{"methods": ["password"], "password": {{"user": {{"name": "admin", "password": "{password}", "domain": {{"id": "default"}}}}}}}}}}}}"#
+        );
+        let request = format!(
+            "POST /v3/auth/tokens HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(login(&password), "HTTP/1.1 201 Created");
+    assert_eq!(login("wrong"), "HTTP/1.1 401 Unauthorized");
+    let log = std::fs::read_to_string(dir.join("landbridge.log")).unwrap_or_default();
+    assert!(!log.contains(&password), "no password in the log");
+
+    // The same ports and the same password the next time; nothing of it without.
+    assert_eq!(code(&here.run(&["down"])), Some(0));
+    here.up();
+    assert_eq!(cloud_of(dir), (password.clone(), url.clone(), names));
+    assert_eq!(login(&password), "HTTP/1.1 201 Created");
+    assert_eq!(code(&here.run(&["down"])), Some(0));
+    // Somebody else has the port meanwhile: another one is taken, and the catalogue knows it.
+    let taken = std::net::TcpListener::bind(address).unwrap();
+    here.up();
+    let (_, moved, _) = cloud_of(dir);
+    assert_ne!(moved, url);
+    drop(taken);
+    assert_eq!(code(&here.run(&["down", "--purge"])), Some(0));
+    assert!(!dir.exists());
+}
