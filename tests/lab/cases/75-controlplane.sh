@@ -48,8 +48,9 @@ cp_clients() {
     ko wait --for=condition=Ready --timeout=30s ipset/edpm-compute-0
     eventually 30 has "172.17.0.150/24" on edpm-compute-0 ip -br addr show enp6s0.20
     # From a compute node, over the VLAN, the virtual address and a node, to a pod.
-    eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:5000/ keystone
-    eventually 30 cp_answers edpm-compute-0 http://172.17.0.80:9292/ glance-default-internal-api
+    # Keystone and Glance have the embedded cloud behind them.
+    eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:5000/ '"versions"'
+    eventually 30 cp_answers edpm-compute-0 http://172.17.0.80:9292/ '"versions"'
     eventually 30 cp_answers edpm-compute-0 http://172.17.0.82:8778/ placement
     eventually 30 cp_answers edpm-compute-0 http://172.17.0.85:15672/ rabbitmq-server
     eventually 30 cp_answers edpm-compute-0 http://172.17.0.86:15672/ rabbitmq-cell1-server
@@ -73,10 +74,10 @@ cp_seed() {
     same "http://glance-internal.openstack.svc:9292 http://glance-public-openstack.apps.lab.landbridge.test" ko get keystoneendpoint glance \
         -o 'jsonpath={.spec.endpoints.internal} {.spec.endpoints.public}'
     same "172.17.0.80 172.17.0.85 172.17.0.86" ko get service glance-internal rabbitmq rabbitmq-cell1 -o 'jsonpath={.items[*].status.loadBalancer.ingress[0].ip}'
-    eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:9292/ glance-internal-api
+    eventually 60 cp_answers edpm-compute-0 http://172.17.0.80:9292/ '"versions"'
     # The seed's `ip a` of a Glance pod; its other examples are beside it.
     has "172.18.0." ko exec deployment/glance-external-api -- ip -br addr show storage
-    eventually 30 has "pod openstack/glance-external-api-" curl -fsS --max-time 3 -H "Host: $(ko get route glance-public -o "jsonpath={.spec.host}")" "$(ingress)/"
+    eventually 30 has '"versions"' curl -sS --max-time 3 -H "Host: $(ko get route glance-public -o "jsonpath={.spec.host}")" "$(ingress)/"
     ko delete --timeout=90s -f "$seed/80-glance.yaml" -f "$seed/90-openstackcontrolplane-rabbitmq.yaml"
 }
 t "control planes: the seed's Glance and its two message buses" cp_seed

@@ -53,8 +53,8 @@ ns_horizon() {
     has "re:^$cluster " on "pod/openstack/$pod" getent hosts glance-internal.openstack.svc
     has "re:^$cluster " ko exec "$pod" -- getent hosts glance-internal.openstack.svc
     # Name, virtual address, node, pod.
-    eventually 60 has "pod openstack/glance-internal-api" on edpm-compute-0 curl -sS --max-time 3 http://glance-internal.openstack.svc:9292
-    has "pod openstack/glance-internal-api" on "pod/openstack/$pod" curl -sS --max-time 3 http://glance-internal.openstack.svc:9292
+    eventually 60 has '"versions"' on edpm-compute-0 curl -sS --max-time 3 http://glance-internal.openstack.svc:9292
+    has '"versions"' on "pod/openstack/$pod" curl -sS --max-time 3 http://glance-internal.openstack.svc:9292
 }
 t "name servers: pods see the cluster address of glance-internal.openstack.svc, compute nodes the virtual one" ns_horizon
 
