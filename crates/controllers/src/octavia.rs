@@ -25,7 +25,9 @@
 //! | [`choose`], [`compare`] | which one is meant, and whether it is as it should be |
 //! | [`steps`] | what is to be done |
 //! | [`pass`] | look, decide, do |
+//! | [`usual`] | what objects have that say nothing about it |
 //! | [`unmanaged`] | networks that somebody else looks after |
+//! | [`compute`] | how many instances amphorae may be |
 //! | [`agenda`] | when |
 //! | [`world`], [`driver`] | watches and writes |
 
@@ -33,6 +35,7 @@ pub mod agenda;
 pub mod assess;
 pub mod choose;
 pub mod compare;
+pub mod compute;
 pub mod driver;
 pub mod look;
 pub mod marks;
@@ -41,6 +44,7 @@ pub mod pass;
 pub mod seen;
 pub mod steps;
 pub mod unmanaged;
+pub mod usual;
 pub mod world;
 
 use jiff::SignedDuration;
@@ -52,10 +56,12 @@ pub use self::driver::run;
 pub struct Settings {
     /// So long after everything was right it is looked at again: others change Neutron, too.
     pub period: SignedDuration,
+    /// What fails is tried again after a while that grows to this.
+    pub longest_wait: SignedDuration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { period: SignedDuration::from_secs(5) }
+        Self { period: SignedDuration::from_secs(5), longest_wait: SignedDuration::from_secs(30) }
     }
 }

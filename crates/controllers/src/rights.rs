@@ -1,6 +1,8 @@
 //! What the controllers may do, and no more.
 
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 
@@ -8,6 +10,8 @@ use crate::{Settings, memberkey};
 
 /// Name of role and binding.
 const NAME: &str = "landbridge:controllers";
+/// The same for the Secret of a cloud.
+const CLOUD: &str = "landbridge:cloud";
 /// Whoever runs the controllers in the same process as the API.
 pub const USER: &str = "system:landbridge";
 
@@ -146,20 +150,43 @@ pub fn role(settings: &Settings) -> ClusterRole {
     role
 }
 
+/// What reading the Secret of a cloud takes: that one, in its namespace, and nothing else.
+pub fn cloud_role(namespace: &str, secret: &str) -> Role {
+    let rule = PolicyRule {
+        api_groups: Some(vec![String::new()]),
+        resources: Some(vec!["secrets".to_owned()]),
+        resource_names: Some(vec![secret.to_owned()]),
+        verbs: vec!["get".to_owned()],
+        ..PolicyRule::default()
+    };
+    let mut role = Role { rules: Some(vec![rule]), ..Role::default() };
+    role.metadata.name = Some(CLOUD.to_owned());
+    role.metadata.namespace = Some(namespace.to_owned());
+    role
+}
+
+fn reference(kind: &str, name: &str) -> RoleRef {
+    RoleRef {
+        api_group: "rbac.authorization.k8s.io".to_owned(),
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn subject(user: &str) -> Subject {
+    Subject {
+        api_group: Some("rbac.authorization.k8s.io".to_owned()),
+        kind: "User".to_owned(),
+        name: user.to_owned(),
+        namespace: None,
+    }
+}
+
 /// Gives the role to a user.
 fn binding(user: &str) -> ClusterRoleBinding {
     let mut binding = ClusterRoleBinding {
-        role_ref: RoleRef {
-            api_group: "rbac.authorization.k8s.io".to_owned(),
-            kind: "ClusterRole".to_owned(),
-            name: NAME.to_owned(),
-        },
-        subjects: Some(vec![Subject {
-            api_group: Some("rbac.authorization.k8s.io".to_owned()),
-            kind: "User".to_owned(),
-            name: user.to_owned(),
-            namespace: None,
-        }]),
+        role_ref: reference("ClusterRole", NAME),
+        subjects: Some(vec![subject(user)]),
         ..ClusterRoleBinding::default()
     };
     binding.metadata.name = Some(NAME.to_owned());
@@ -174,5 +201,18 @@ pub async fn grant(client: &Client, user: &str, settings: &Settings) -> kube::Re
     roles.patch(&role.name_any(), &params, &Patch::Apply(&role)).await?;
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
     bindings.patch(&binding.name_any(), &params, &Patch::Apply(&binding)).await?;
+    if let Some((namespace, secret)) = &settings.cloud_secret {
+        let role = cloud_role(namespace, secret);
+        let mut binding = RoleBinding {
+            role_ref: reference("Role", CLOUD),
+            subjects: Some(vec![subject(user)]),
+            ..RoleBinding::default()
+        };
+        binding.metadata = role.metadata.clone();
+        let roles: Api<Role> = Api::namespaced(client.clone(), namespace);
+        roles.patch(CLOUD, &params, &Patch::Apply(&role)).await?;
+        let bindings: Api<RoleBinding> = Api::namespaced(client.clone(), namespace);
+        bindings.patch(CLOUD, &params, &Patch::Apply(&binding)).await?;
+    }
     Ok(())
 }

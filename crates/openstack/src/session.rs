@@ -93,8 +93,13 @@ impl Session {
                         continue;
                     }
                     Err(error) => {
-                        // The service may have moved: the next login brings another catalogue.
-                        if matches!(error, Error::Unreachable { .. } | Error::NotThatApi { .. }) {
+                        // The service may have moved, or come: the next login brings another catalogue.
+                        if matches!(
+                            error,
+                            Error::Unreachable { .. }
+                                | Error::NotThatApi { .. }
+                                | Error::NoEndpoint { .. }
+                        ) {
                             self.logins.doubt(&login, self.clock.now()).await;
                         }
                         error

@@ -11,4 +11,5 @@ mod node;
 mod processes;
 mod responder;
 mod timelines;
+mod ways;
 mod world;

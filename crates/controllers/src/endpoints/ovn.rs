@@ -9,6 +9,7 @@ use super::kinds::Kind;
 use super::parts::Part;
 use super::parts::catalogue::{bond, database};
 use super::plan::{Context, Plan, Standing, Wanted};
+use crate::making::writes::is_anothers;
 
 /// Definitions that the controllers' pods need.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Definitions {
     pub wanted: Vec<Wanted>,
     /// Of these, the ones that are not there yet.
     pub pending: Vec<String>,
+    /// Made here once, and somebody has said since what they are: those of the seed, when it is applied after the patch.
+    pub released: Vec<String>,
 }
 
 /// A definition for each physical network, and for each link of a bond.
@@ -66,6 +69,9 @@ fn define(context: &Context<'_>, name: &str, config: &str, found: &mut Definitio
         // Somebody else's is used as it is.
         Standing::Taken(_) => return,
         Standing::Absent => found.pending.push(name.to_owned()),
+        Standing::Ours(live) if is_anothers(live, "config", context.manager) => {
+            return found.released.push(name.to_owned());
+        }
         Standing::Ours(_) => {}
     }
     let object = context.object(kind, name, json!({"config": config}));

@@ -13,11 +13,11 @@ use super::attachments::{self, Having, Trouble};
 use super::expose::{Exposed, Progress, expose};
 use super::generation::Generation;
 use super::kinds::Kind;
-use super::{octavia, ovn};
 use super::parts::catalogue::parts;
 use super::parts::{Part, Registered};
 use super::plan::{Context, Plan, Standing, Wanted};
 use super::workload::{Running, running, workload};
+use super::{octavia, ovn};
 
 /// The reason of a condition that only people or time can change.
 pub const ERROR: &str = "Error";
@@ -34,6 +34,8 @@ pub fn plan(context: &Context<'_>) -> Plan {
     draft.input(&wrong);
     let definitions = ovn::definitions(context);
     draft.plan.wanted.extend(definitions.wanted);
+    let kind = Kind::NetworkAttachmentDefinition;
+    draft.plan.released.extend(definitions.released.into_iter().map(|name| (kind, name)));
     let exposed = draft.services(&parts);
     draft.workloads(&parts, &definitions.pending);
     draft.records(&parts, &exposed);

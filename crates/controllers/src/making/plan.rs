@@ -41,6 +41,8 @@ pub struct Plan {
     pub wanted: Vec<Wanted>,
     /// What is left alone if it is there: it cannot be said yet what it should look like.
     pub kept: BTreeSet<(Kind, String)>,
+    /// What was made here and is somebody else's by now: it stays, and belongs to nobody.
+    pub released: BTreeSet<(Kind, String)>,
     /// The status.
     pub status: Map<String, Value>,
     /// What people are told by an Event when a condition begins to say it.

@@ -66,8 +66,18 @@ pub fn is_ours(kind: Kind, object: &Value, uid: &str) -> bool {
 pub fn writes(context: &Context<'_>, plan: &Plan) -> Vec<Action> {
     let mut actions = Vec::new();
     let namespace = context.namespace();
+    let stays = plan.kept.iter().chain(&plan.released);
     let mut names: BTreeSet<(Kind, &str)> =
-        plan.kept.iter().map(|(kind, name)| (*kind, name.as_str())).collect();
+        stays.map(|(kind, name)| (*kind, name.as_str())).collect();
+    for (kind, name) in &plan.released {
+        let key = Key::new(namespace, name);
+        let live = context.world.at(*kind, &key);
+        let ours = live.filter(|live| is_ours(*kind, live, context.uid()));
+        actions.extend(ours.map(|live| {
+            let verb = Verb::Update(released(live, context.uid()));
+            Action { kind: *kind, key: key.clone(), verb }
+        }));
+    }
     for wanted in &plan.wanted {
         names.insert((wanted.kind, wanted.name()));
         let key = Key::new(namespace, wanted.name());
@@ -213,6 +223,24 @@ pub fn merged(live: &Value, wanted: &Wanted, manager: &str) -> Value {
         drop_what_the_type_forbids(&mut merged);
     }
     merged
+}
+
+/// Without the references to an owner; those to others stay.
+fn released(live: &Value, uid: &str) -> Value {
+    let mut object = live.clone();
+    let mut list: Vec<Value> = object::owner_references(live).to_vec();
+    list.retain(|reference| reference["uid"] != uid);
+    object["metadata"]["ownerReferences"] = list.into();
+    object
+}
+
+/// Whether somebody else said last what a field of the spec is.
+pub fn is_anothers(live: &Value, field: &str, manager: &str) -> bool {
+    let mut entries = live["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let names = format!("f:{field}");
+    entries.any(|entry| {
+        entry["manager"] != manager && entry["fieldsV1"]["f:spec"].get(&names).is_some()
+    })
 }
 
 /// Adds the references that are missing; those of others stay.

@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::Settings;
 use crate::mirror::Key;
 
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(500);
-const LONGEST_RETRY: SignedDuration = SignedDuration::from_secs(30);
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Agenda {
-    /// So long after everything was right it is looked at again.
-    period: SignedDuration,
+    settings: Settings,
     items: BTreeMap<Key, Item>,
 }
 
@@ -29,8 +28,8 @@ struct Item {
 
 impl Agenda {
     /// An empty one.
-    pub fn new(period: SignedDuration) -> Self {
-        Self { period, items: BTreeMap::new() }
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, items: BTreeMap::new() }
     }
 
     /// Something about it changed.
@@ -70,11 +69,12 @@ impl Agenda {
             SignedDuration::ZERO
         } else if is_good {
             item.failures = 0;
-            self.period
+            self.settings.period
         } else {
-            let wait = FIRST_RETRY.checked_mul(1 << item.failures.min(16)).unwrap_or(LONGEST_RETRY);
+            let longest = self.settings.longest_wait;
+            let wait = FIRST_RETRY.checked_mul(1 << item.failures.min(16)).unwrap_or(longest);
             item.failures += 1;
-            wait.min(LONGEST_RETRY)
+            wait.min(longest)
         };
         item.due = now.checked_add(wait).unwrap_or(now);
     }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn changes_come_at_once_failures_later_each_time_and_the_rest_by_the_clock() {
         let key = Key::new("openstack", "octavia");
-        let mut agenda = Agenda::new(SignedDuration::from_secs(5));
+        let mut agenda = Agenda::new(Settings::default());
         assert_eq!(agenda.wake_at(), None);
         agenda.note(&key, at(0));
         assert_eq!(agenda.take(at(0)), [key.clone()]);

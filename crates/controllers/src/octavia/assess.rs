@@ -254,10 +254,12 @@ pub fn condition(
                 let severity = if *is_passing { Severity::Warning } else { Severity::Error };
                 bad(severity, "Error", format!("{FAILED} {why}"))
             }
-            Some(Ended::Done(_)) => match &found.shortage {
+            Some(Ended::Done(done)) => match &found.shortage {
                 Some(shortage) => bad(Severity::Error, "Error", format!("{FAILED} {shortage}")),
                 None => {
-                    (ConditionStatus::True, Severity::None, READY.to_owned(), COMPLETED.to_owned())
+                    let note = done.note.iter().map(|note| format!("; {note}"));
+                    let message = [COMPLETED.to_owned()].into_iter().chain(note).collect();
+                    (ConditionStatus::True, Severity::None, READY.to_owned(), message)
                 }
             },
         }

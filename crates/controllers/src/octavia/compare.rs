@@ -20,6 +20,7 @@ pub fn differences(thing: &Thing, wanted: &Map<String, Value>) -> Map<String, Va
 /// chose, and addresses are written in several ways.
 pub fn is_same(wanted: &Value, have: &Value) -> bool {
     match (wanted, have) {
+        (Value::Object(wanted), Value::Object(have)) if wanted.is_empty() => have.is_empty(),
         (Value::Object(wanted), Value::Object(have)) => wanted
             .iter()
             .all(|(field, value)| is_same(value, have.get(field).unwrap_or(&Value::Null))),
@@ -67,6 +68,9 @@ mod tests {
             (json!({"ip": "10.0.0.1"}), json!({"subnet": "s"}), false),
             (json!({"ip": "10.0.0.1"}), json!(null), false),
             (json!([]), json!([{"x": 1}]), false),
+            (json!({}), json!({}), true),
+            (json!({}), json!({"x": 1}), false),
+            (json!([{"o": "mtu", "v": null}]), json!([{"o": "mtu", "v": "1"}]), false),
         ];
         for (wanted, have, expected) in rows {
             assert_eq!(is_same(&wanted, &have), expected, "{wanted} {have}");

@@ -33,7 +33,7 @@ pub async fn run(kube: Kube, cloud: Client, settings: Settings, stop: impl Futur
     let mut news = stream::select_all(Kind::ALL.map(|kind| follow(&kube, kind)));
     let mut stop = std::pin::pin!(stop);
     let mut world = World::default();
-    let mut agenda = Agenda::new(settings.period);
+    let mut agenda = Agenda::new(settings);
     let mut last: BTreeMap<Key, Ended> = BTreeMap::new();
     let mut under_way = JoinSet::new();
     let writer = Arc::new(Writer { kube, cloud });

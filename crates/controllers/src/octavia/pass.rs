@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use landbridge_openstack::{Client, Error, Reaction};
+use landbridge_openstack::{Client, Error, Method, Reaction};
 use landbridge_plan::octavia::Design;
 
+use super::compute;
 use super::look::{look, look_for_marks, users};
 use super::marks::Owner;
 use super::seen::Seen;
@@ -51,7 +52,7 @@ pub async fn pass(client: &Client, owner: &Owner, task: &Task) -> Ended {
             Ok(decision) => decision,
             Err(error) => {
                 let is_passing = error.reaction().heals();
-                return Ended::Short { why: error.to_string(), is_passing, found };
+                return Ended::Short { why: words(&error), is_passing, found };
             }
         };
         found = decision.found;
@@ -65,22 +66,51 @@ pub async fn pass(client: &Client, owner: &Owner, task: &Task) -> Ended {
         if !failed.is_empty() {
             let is_passing =
                 troubles.is_empty() && failed.iter().all(|(_, error)| error.reaction().heals());
-            let texts = failed.iter().map(|(title, error)| format!("cannot {title}: {error}"));
+            let texts =
+                failed.iter().map(|(title, error)| format!("cannot {title}: {}", words(error)));
             let why = told(texts.chain(troubles));
             return Ended::Short { why, is_passing, found };
         }
         if decision.steps.is_empty() {
-            return if troubles.is_empty() {
-                Ended::Done(found)
-            } else {
-                Ended::Short { why: told(troubles.into_iter()), is_passing: false, found }
-            };
+            return finish(client, decision.project.as_deref(), troubles, found).await;
         }
     }
     let why = format!(
         "not settled after {ROUNDS} rounds: somebody else may be changing the same objects"
     );
     Ended::Short { why, is_passing: true, found }
+}
+
+/// Nothing is left to do in Neutron. What Nova says does not hold that up.
+async fn finish(
+    client: &Client,
+    project: Option<&str>,
+    mut troubles: Vec<String>,
+    mut found: Found,
+) -> Ended {
+    let mut is_passing = false;
+    if let Some(project) = project {
+        match compute::lift(client, project).await {
+            Ok(note) => found.note = note,
+            Err(error) => {
+                is_passing = troubles.is_empty() && error.reaction().heals();
+                troubles.push(format!(
+                    "cannot lift Nova's quotas of project {project}: {}",
+                    words(&error)
+                ));
+            }
+        }
+    }
+    if troubles.is_empty() {
+        return Ended::Done(found);
+    }
+    Ended::Short { why: told(troubles.into_iter()), is_passing, found }
+}
+
+/// An error as it stands in a condition: the same trouble reads the same every time, or it would be told, and heard,
+/// for ever.
+fn words(error: &Error) -> String {
+    error.steady().to_string()
 }
 
 async fn decision(client: &Client, owner: &Owner, task: &Task) -> Result<Decision, Error> {
@@ -107,15 +137,23 @@ async fn decision(client: &Client, owner: &Owner, task: &Task) -> Result<Decisio
     Ok(decision)
 }
 
-/// Whether a call did what it is for. What is gone, or there already, is looked at in the next round.
+/// Whether a call did what it is for. What was to go and is gone is as good, and what is there already is looked at in the
+/// next round. What lacks something it needs says so: a zone that Neutron does not know is a 404, too.
 async fn carry_out(client: &Client, step: &Step) -> Result<(), Error> {
     match client.call(step.call.clone()).await {
         Ok(_) => {
             tracing::info!(step = step.title, "done in Neutron");
             Ok(())
         }
-        Err(error) if matches!(error.reaction(), Reaction::Gone | Reaction::Exists) => Ok(()),
-        Err(error) => Err(error),
+        Err(error) => {
+            let takes_away = step.call.method == Method::DELETE
+                || step.call.path.ends_with("/remove_router_interface");
+            match error.reaction() {
+                Reaction::Exists => Ok(()),
+                Reaction::Gone if takes_away => Ok(()),
+                _ => Err(error),
+            }
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Decision {
     pub troubles: Vec<String>,
     /// What pods and amphorae need to know, as far as it is there.
     pub found: Found,
+    /// The project of amphorae, where it is looked after.
+    pub project: Option<String>,
     /// Networks that are to go, and of which nobody has looked who uses them.
     pub asks: BTreeSet<String>,
 }
@@ -61,6 +63,8 @@ pub struct Found {
     pub gateway: Option<String>,
     /// Prefixes behind it.
     pub prefixes: Vec<String>,
+    /// What else people may want to know.
+    pub note: Option<String>,
 }
 
 /// What people may have chosen.
@@ -79,6 +83,7 @@ pub fn decide(design: &Design, owner: &Owner, seen: &Seen, options: Options) -> 
     let (Some(project), Some(admin)) = (&seen.project, &seen.admin) else {
         return work.decision; // whoever looked says which is missing
     };
+    work.decision.project = Some(project.clone());
     let groups = work.groups(project, admin);
     let provider = work.provider(design, admin);
     let tenants = work.tenants(design, project);

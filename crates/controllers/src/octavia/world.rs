@@ -68,8 +68,20 @@ impl Object {
     pub fn new(kind: Kind, value: Value) -> Self {
         let key = Key::new(object::namespace(&value), object::name(&value));
         let revision = object::resource_version(&value).parse().unwrap_or(0);
-        // Nodes tell of themselves every few seconds, and nothing of it matters here.
+        // Nodes and pods tell of themselves every few seconds, and nothing of it matters here.
         let value = match kind {
+            Kind::Pod => {
+                let mut meta = value["metadata"].clone();
+                for (field, own) in meta.as_object_mut().into_iter().flatten() {
+                    if !matches!(
+                        field.as_str(),
+                        "name" | "namespace" | "uid" | "labels" | "deletionTimestamp"
+                    ) {
+                        own.take();
+                    }
+                }
+                json!({"metadata": meta, "spec": {"nodeName": value["spec"]["nodeName"]}})
+            }
             Kind::Node => {
                 let meta = &value["metadata"];
                 json!({"metadata": {"name": meta["name"], "labels": meta["labels"]}})
@@ -114,7 +126,8 @@ impl World {
         let mut concerned: Vec<Key> = Vec::new();
         for change in changes {
             let after = self.value(kind, &change.key);
-            if change.before.as_ref().map(|object| &object.value) == after {
+            let before = change.before.as_ref().map(|object| &object.value);
+            if is_same(kind, before.map(|value| &**value), after.map(|value| &**value)) {
                 continue;
             }
             match kind {
@@ -180,5 +193,60 @@ impl World {
             map: self.value(Kind::Map, &here(MAP)).map(|map| &**map),
             pods: pods.map(|pod| &*pod.value).collect(),
         }
+    }
+}
+
+/// Whether nothing changed that anything follows from. Two controllers write the status of an Octavia, and one of them is
+/// this: what it says is not news to itself.
+fn is_same(kind: Kind, before: Option<&Value>, after: Option<&Value>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else {
+        return before.is_none() && after.is_none();
+    };
+    if kind != Kind::Octavia {
+        return before == after;
+    }
+    let wanted = ["uid", "annotations", "finalizers", "deletionTimestamp"];
+    before["spec"] == after["spec"]
+        && wanted.iter().all(|field| before["metadata"][field] == after["metadata"][field])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(world: &mut World, kind: Kind, value: Value) -> usize {
+        world.tell(kind, Told::Applied(Object::new(kind, value))).len()
+    }
+
+    #[test]
+    fn what_controllers_say_themselves_is_no_news() {
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            world.tell(kind, Told::Restart);
+            world.tell(kind, Told::Complete);
+        }
+        let octavia = |revision: u64, spec: Value, status: &str| {
+            json!({"metadata": {"name": "o", "namespace": "n", "uid": "u", "resourceVersion": revision.to_string()},
+                "spec": spec, "status": {"conditions": [status]}})
+        };
+        assert_eq!(told(&mut world, Kind::Octavia, octavia(1, json!({}), "a")), 1);
+        assert_eq!(
+            told(&mut world, Kind::Octavia, octavia(2, json!({}), "b")),
+            0,
+            "only the status"
+        );
+        assert_eq!(told(&mut world, Kind::Octavia, octavia(3, json!({"x": 1}), "b")), 1);
+        // The newest is known all the same: writes name its revision.
+        let key = Key::new("n", "o");
+        told(&mut world, Kind::Octavia, octavia(4, json!({"x": 1}), "c"));
+        assert_eq!(object::resource_version(world.octavia(&key).unwrap()), "4");
+        let pod = |revision: u64, node: &str, label: &str, phase: &str| {
+            json!({"metadata": {"name": "p", "namespace": "n", "resourceVersion": revision.to_string(), "labels": {"l": label}},
+                "spec": {"nodeName": node}, "status": {"phase": phase}})
+        };
+        assert_eq!(told(&mut world, Kind::Pod, pod(5, "", "a", "Pending")), 1);
+        assert_eq!(told(&mut world, Kind::Pod, pod(6, "w", "a", "Pending")), 1);
+        assert_eq!(told(&mut world, Kind::Pod, pod(7, "w", "a", "Running")), 0, "only its status");
+        assert_eq!(told(&mut world, Kind::Pod, pod(8, "w", "b", "Running")), 1);
     }
 }

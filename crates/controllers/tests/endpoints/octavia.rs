@@ -67,6 +67,37 @@ fn who_talks_to_amphorae_is_attached_also_when_nobody_says_so() {
     assert!(env.contains(r#"{"name":"MGMT_CIDR1","value":"172.26.0.0/24"}"#), "{env}");
 }
 
+/// The seed's patch before the seed's attachment: OVN has made one of that name, and gives it up.
+#[test]
+fn the_attachment_may_come_after_the_patch() {
+    let mut scene = Scene::new();
+    let patch = read(&file("examples/seeds/001-octavia/patches/controlplane.yaml"));
+    scene.apply(json!({"kind": "OpenStackControlPlane", "metadata": {"name": "controlplane"}, "spec": patch[0]["spec"]}));
+    scene.settle(true);
+    let nad = Kind::NetworkAttachmentDefinition;
+    let made = scene.get(nad, "octavia").clone();
+    assert!(made["spec"]["config"].as_str().unwrap().contains("host-device"), "{made}");
+    assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "OVNController");
+    let theirs = read(&file("examples/seeds/001-octavia/20-nad-octavia.yaml")).remove(0);
+    let config = theirs["spec"]["config"].clone();
+    scene.apply(theirs);
+    scene.settle(true);
+    let found = scene.get(nad, "octavia").clone();
+    assert_eq!(found["spec"]["config"], config, "what people say stands");
+    assert_eq!(found["metadata"]["uid"], made["metadata"]["uid"]);
+    assert!(found["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty), "{found}");
+    let template = pod(&scene, Kind::DaemonSet, "octavia-healthmanager");
+    let env = template["spec"]["containers"][0]["env"].to_string();
+    assert!(env.contains("172.23.0.150"), "{env}");
+    assert!(scene.condition(Kind::Octavia, "octavia", "Ready").starts_with("True"));
+    // It is theirs, and stays when OVN goes.
+    scene.apply(
+        json!({"kind": "OpenStackControlPlane", "metadata": {"name": "controlplane"}, "spec": {}}),
+    );
+    scene.settle(true);
+    assert_eq!(scene.get(nad, "octavia")["spec"]["config"], config);
+}
+
 /// Another controller tells how the networks are: it stays, and counts.
 #[test]
 fn the_condition_of_the_management_network_counts() {

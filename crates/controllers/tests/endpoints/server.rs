@@ -290,12 +290,21 @@ fn fill(kind: Kind, object: &mut Value) {
 const MANAGERS: [&str; 2] =
     [landbridge_controllers::endpoints::MANAGER, landbridge_controllers::dns::MANAGER];
 
-/// Notes who set which labels and annotations.
+/// Notes who set which labels and annotations, and which configuration.
 fn remember(before: &Value, after: &mut Value, who: &str) {
     let entries = MANAGERS.map(|manager| {
         let fields = set_by(manager, before, after, who);
         json!({"manager": manager, "fieldsV1": {"f:metadata": fields}})
     });
+    let mut entries = entries.to_vec();
+    let is_new = before["spec"]["config"] != after["spec"]["config"];
+    let said_before = before["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let config = if is_new {
+        Some(json!({"manager": who, "fieldsV1": {"f:spec": {"f:config": {}}}}))
+    } else {
+        said_before.into_iter().find(|entry| entry["fieldsV1"]["f:spec"].is_object()).cloned()
+    };
+    entries.extend(config);
     after["metadata"]["managedFields"] = json!(entries);
 }
 

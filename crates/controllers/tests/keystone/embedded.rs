@@ -158,8 +158,15 @@ async fn from_records_to_keystone_and_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_come_from_a_secret() {
     let scene = Scene::open().await;
+    // With the rights that the controllers have: this Secret, and no other.
+    let cloud_secret = Some(("openstack".to_owned(), "cloud".to_owned()));
+    let settings = Settings { control_planes: true, cloud_secret, ..Settings::default() };
+    rights::grant(&scene.admin, rights::USER, &settings).await.unwrap();
+    let own = scene.server.client(Identity::new(rights::USER, &[]).authenticated());
+    let other: Api<KubeSecret> = Api::namespaced(own.clone(), "openstack");
+    assert!(matches!(other.get("another").await, Err(kube::Error::Api(told)) if told.code == 403));
     let source = clouds::Secret {
-        kube: scene.admin.clone(),
+        kube: own,
         namespace: "openstack".to_owned(),
         name: "cloud".to_owned(),
         cloud: Some("prod".to_owned()),

@@ -174,6 +174,10 @@ fn what_is_wrong_is_in_the_condition() {
         (done.status, done.message.as_str()),
         (ConditionStatus::True, "Octavia Management Network setup completed")
     );
+    let noted = Found { note: Some("there is more".to_owned()), ..Found::default() };
+    let noted = tell(Some(&Ended::Done(noted)));
+    assert_eq!(noted.status, ConditionStatus::True);
+    assert!(noted.message.ends_with("setup completed; there is more"), "{}", noted.message);
 }
 
 #[test]

@@ -65,6 +65,10 @@ fn the_seed() {
     assert_eq!(numbers, [2, 2, 1, 4]);
     assert_eq!(sim.with(|state| state.quota["port"].clone()), -1);
     assert_eq!(sim.with(|state| state.quota["network"].clone()), 100);
+    let nova = sim.with(|state| json!(state.nova));
+    let free = json!({"cores": -1, "instances": -1, "ram": -1, "server_groups": -1,
+        "server_group_members": -1, "key_pairs": 100});
+    assert_eq!(nova, free);
 }
 
 #[test]
@@ -76,6 +80,24 @@ fn a_second_pass_changes_nothing() {
         settle(&sim, &keep(&design));
         assert_eq!(sim.writes(), Vec::<String>::new());
     }
+}
+
+/// Quotas of Nova come back, and a cloud without Nova is no trouble.
+#[test]
+fn quotas_of_nova() {
+    let sim = Sim::new();
+    settle(&sim, &keep(&seed()));
+    sim.with(|state| state.nova.as_mut().unwrap().insert("instances".to_owned(), json!(3)));
+    sim.writes();
+    let found = settle(&sim, &keep(&seed()));
+    assert_eq!(sim.writes(), ["PUT /os-quota-sets/p-service"]);
+    assert_eq!(sim.with(|state| json!(state.nova)["instances"].clone()), -1);
+    assert_eq!(found.note, None);
+    let sim = Sim::new();
+    sim.with(|state| state.nova = None);
+    let found = settle(&sim, &keep(&seed()));
+    assert!(found.note.unwrap().contains("no Nova"));
+    assert_eq!(sim.named("networks", "lb-mgmt-net")["project_id"], "p-service");
 }
 
 #[test]

@@ -1,141 +1,59 @@
-//! The same on servers that answer over HTTP: a real Keystone and Neutron, or the cloudlet.
-//!
-//! `KEYSTONE_URL` names them, separated by spaces (`http://127.0.0.1:5000`, as `scripts/openstack-peer` prints it); user, project and password are
-//! admin, admin and `LANDBRIDGE_TEST_PASSWORD` (`secret`), and there is a physical network `octavia`.
-
-use std::env;
+//! One suite, two servers: the same stories on the embedded cloud and on a real Keystone and Neutron.
 
 use landbridge_controllers::octavia::pass::{Ended, Task, pass};
-use landbridge_controllers::octavia::steps::Options;
-use landbridge_openstack::{Call, Client, Service, Settings};
+use landbridge_controllers::octavia::steps::{Found, Options};
+use landbridge_openstack::Method;
 use landbridge_plan::octavia::Design;
 use serde_json::{Value, json};
 
-use crate::scene::{designed, keep, owner, seed};
+use crate::observed::observed;
+use crate::place::{Place, run};
+use crate::scene::{assert_same, designed, keep, owner, seed, zones};
+use crate::{fields, interrupted};
 
-/// Who answers; none, and it is told.
-fn servers() -> Vec<(String, Client)> {
-    let urls = env::var("KEYSTONE_URL").unwrap_or_default();
-    let password = env::var("LANDBRIDGE_TEST_PASSWORD").unwrap_or("secret".to_owned());
-    let connect = |url: &str| {
-        let root = format!("{}/v3", url.trim_end_matches('/').trim_end_matches("/v3"));
-        let settings = Settings::simple(&root, "admin", &password, "admin");
-        (url.to_owned(), Client::connect(settings).unwrap())
-    };
-    let all: Vec<_> = urls.split_whitespace().map(connect).collect();
-    if all.is_empty() {
-        let why = "Octavia's networks on a real Neutron: KEYSTONE_URL names none";
-        println!("skipped: {why}");
-        if let Some(notes) = env::var_os("LANDBRIDGE_SKIP_FILE") {
-            use std::io::Write as _;
-            let mut notes =
-                std::fs::OpenOptions::new().append(true).create(true).open(notes).unwrap();
-            writeln!(notes, "{why}").unwrap();
-        }
-    }
-    all
-}
-
-async fn settle(client: &Client, task: &Task) {
+pub async fn settle(place: &Place, task: &Task) -> Found {
     let mut whys = Vec::new();
     for _ in 0..5 {
-        match pass(client, &owner(), task).await {
-            Ended::Done(_) => return,
+        match pass(&place.client, &owner(), task).await {
+            Ended::Done(found) => return found,
             Ended::Short { why, .. } => whys.push(why),
         }
     }
-    panic!("not settled: {whys:#?}");
+    panic!("{}: not settled: {whys:#?}", place.name);
 }
 
-async fn put(client: &Client, path: &str, body: Value) -> Value {
-    client.call(Call::put(Service::Network, path, body)).await.unwrap().body
-}
-
-async fn all(client: &Client, collection: &str) -> Vec<Value> {
-    let body =
-        client.call(Call::get(Service::Network, format!("/{collection}"))).await.unwrap().body;
-    body[collection.replace('-', "_")].as_array().unwrap().clone()
-}
-
-async fn named(client: &Client, collection: &str, name: &str) -> Value {
-    let mut found = all(client, collection).await;
-    found.retain(|object| object["name"] == name);
-    assert_eq!(found.len(), 1, "{name}: {found:#?}");
-    found.remove(0)
-}
-
-/// What of everything can be compared: nothing that a server chooses.
-async fn shape(client: &Client) -> Vec<String> {
-    let mut lines = Vec::new();
-    let fields: [(&str, &[&str]); 5] = [
-        (
-            "networks",
-            &[
-                "name",
-                "description",
-                "admin_state_up",
-                "shared",
-                "router:external",
-                "port_security_enabled",
-            ],
-        ),
-        (
-            "subnets",
-            &[
-                "name",
-                "description",
-                "cidr",
-                "gateway_ip",
-                "allocation_pools",
-                "enable_dhcp",
-                "dns_nameservers",
-            ],
-        ),
-        ("routers", &["name", "description", "admin_state_up", "routes", "tags"]),
-        (
-            "ports",
-            &[
-                "name",
-                "description",
-                "admin_state_up",
-                "device_owner",
-                "port_security_enabled",
-                "allowed_address_pairs",
-            ],
-        ),
-        ("security-groups", &["name", "description", "stateful"]),
-    ];
-    for (collection, fields) in fields {
-        for object in all(client, collection).await {
-            // Neutron makes one for each project that is asked about.
-            if collection == "security-groups" && object["name"] == "default" {
-                continue;
-            }
-            let values: Vec<String> =
-                fields.iter().map(|field| object[*field].to_string()).collect();
-            let rules = object["security_group_rules"].as_array().map_or(0, Vec::len);
-            lines.push(format!("{collection} {} {rules}", values.join(" ")));
-        }
+async fn trouble(place: &Place, task: &Task) -> String {
+    match pass(&place.client, &owner(), task).await {
+        Ended::Short { why, .. } => why,
+        Ended::Done(_) => panic!("{}: taken: {:#?}", place.name, observed(place).await),
     }
-    lines.sort();
-    lines
 }
 
-async fn the_seed(client: &Client) {
-    let provider = named(client, "networks", "octavia-provider-net").await;
+/// Everything goes, and nothing is left but quotas.
+async fn gone(place: &Place, before: &[String]) {
+    settle(place, &Task::Remove).await;
+    let without_quota = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| !line.starts_with("quota")).cloned().collect()
+    };
+    let left = without_quota(&observed(place).await);
+    assert_same(&left, &without_quota(before), &format!("{}: what is left", place.name));
+}
+
+pub async fn the_seed(place: &Place) {
+    let provider = place.named("networks", "octavia-provider-net").await;
     assert_eq!(
         (&provider["provider:network_type"], &provider["provider:physical_network"]),
         (&json!("flat"), &json!("octavia"))
     );
     assert_eq!(provider["router:external"], true);
-    let subnet = named(client, "subnets", "octavia-provider-subnet").await;
+    let subnet = place.named("subnets", "octavia-provider-subnet").await;
     assert_eq!(
         (&subnet["cidr"], &subnet["network_id"]),
         (&json!("172.23.0.0/24"), &provider["id"])
     );
-    let inner = named(client, "subnets", "lb-mgmt-subnet").await;
+    let inner = place.named("subnets", "lb-mgmt-subnet").await;
     assert_eq!((&inner["cidr"], &inner["gateway_ip"]), (&json!("172.24.0.0/16"), &Value::Null));
-    let router = named(client, "routers", "octavia-link-router").await;
+    let router = place.named("routers", "octavia-link-router").await;
     let info = &router["external_gateway_info"];
     assert_eq!((&info["network_id"], &info["enable_snat"]), (&provider["id"], &json!(false)));
     assert_eq!(
@@ -146,7 +64,7 @@ async fn the_seed(client: &Client) {
         (&router["description"], &router["tags"], &router["routes"]),
         (&json!(""), &json!([]), &json!([]))
     );
-    let port = named(client, "ports", "lb-mgmt-router-port").await;
+    let port = place.named("ports", "lb-mgmt-router-port").await;
     assert_eq!(
         (&port["device_id"], &port["device_owner"]),
         (&router["id"], &json!("network:router_interface"))
@@ -156,137 +74,242 @@ async fn the_seed(client: &Client) {
     let routes =
         json!([{"destination": "172.23.0.0/24", "nexthop": port["fixed_ips"][0]["ip_address"]}]);
     assert_eq!(inner["host_routes"], routes);
-    let policies = all(client, "rbac-policies").await;
+    let policies = place.all_of("rbac-policies").await;
     let open: Vec<&Value> =
         policies.iter().filter(|policy| policy["object_id"] == provider["id"]).collect();
     assert_eq!(open.len(), 1, "{policies:#?}");
     assert_eq!(open[0]["target_tenant"], provider["project_id"]);
 }
 
-/// What others do, and what it does to whom.
-async fn meddle(client: &Client, number: usize) -> bool {
-    let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
-    let inner = id(&named(client, "subnets", "lb-mgmt-subnet").await);
-    let network = id(&named(client, "networks", "lb-mgmt-net").await);
-    let provider = id(&named(client, "networks", "octavia-provider-net").await);
-    let router = named(client, "routers", "octavia-link-router").await;
-    let port = id(&named(client, "ports", "lb-mgmt-router-port").await);
-    let group = named(client, "security-groups", "lb-mgmt-sec-grp").await;
-    match number {
-        0 => drop(
-            put(
-                client,
-                &format!("/subnets/{inner}"),
-                json!({"subnet": {"host_routes": [], "name": "x", "enable_dhcp": false}}),
-            )
-            .await,
-        ),
-        1 => drop(
-            put(
-                client,
-                &format!("/networks/{network}"),
-                json!({"network": {"name": "x", "admin_state_up": false, "shared": true}}),
-            )
-            .await,
-        ),
-        2 => drop(
-            put(
-                client,
-                &format!("/networks/{provider}"),
-                json!({"network": {"description": "x", "name": "y"}}),
-            )
-            .await,
-        ),
-        3 => {
-            let mut info = router["external_gateway_info"].clone();
-            info["enable_snat"] = true.into();
-            let body =
-                json!({"router": {"name": "x", "description": "y", "external_gateway_info": info}});
-            drop(put(client, &format!("/routers/{}", id(&router)), body).await);
-        }
-        4 => drop(
-            put(
-                client,
-                &format!("/ports/{port}"),
-                json!({"port": {"name": "x", "security_groups": [], "description": "y"}}),
-            )
-            .await,
-        ),
-        5 => {
-            let path = format!("/routers/{}/remove_router_interface", id(&router));
-            drop(put(client, &path, json!({"port_id": port})).await);
-        }
-        6 => {
-            let rule = group["security_group_rules"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .find(|r| r["direction"] == "ingress")
-                .unwrap();
-            client
-                .call(Call::delete(Service::Network, format!("/security-group-rules/{}", id(rule))))
-                .await
-                .unwrap();
-            let body = json!({"security_group_rule": {"security_group_id": group["id"], "direction": "ingress", "ethertype": "IPv4", "protocol": "icmp"}});
-            client.call(Call::post(Service::Network, "/security-group-rules", body)).await.unwrap();
-        }
-        7 => {
-            let body = json!({"rbac_policy": {"object_id": provider, "object_type": "network", "action": "access_as_external", "target_tenant": "*"}});
-            client.call(Call::post(Service::Network, "/rbac-policies", body)).await.unwrap();
-        }
-        8 => {
-            let path = format!("/routers/{}", id(&router));
-            drop(put(client, &path, json!({"router": {"external_gateway_info": {}}})).await);
-        }
-        _ => return false,
-    }
-    true
-}
-
-async fn story(url: &str, client: &Client) {
-    let nothing = shape(client).await;
-    settle(client, &keep(&seed())).await;
-    the_seed(client).await;
-    let expected = shape(client).await;
-    for number in 0.. {
-        if !meddle(client, number).await {
-            break;
-        }
-        settle(client, &keep(&seed())).await;
-        assert_eq!(shape(client).await, expected, "{url}: after change {number}");
-        the_seed(client).await;
-    }
-    // Changes that Neutron follows, and one that it does not.
+/// From nothing to the seed's networks and back; changes that Neutron follows, and one that it does not.
+async fn the_seeds_life(place: &Place) {
+    let nothing = observed(place).await;
+    let found = settle(place, &keep(&seed())).await;
+    assert_eq!(found.note.is_none(), place.has_nova, "{:?}", found.note);
+    the_seed(place).await;
+    let expected = observed(place).await;
+    settle(place, &keep(&seed())).await;
+    assert_same(&observed(place).await, &expected, "a second time");
     let moved = designed(
         &json!({"lbMgmtNetwork": {"availabilityZoneCIDRs": {}}}),
         &json!({"range_end": "172.23.0.80",
         "routes": [{"dst": "172.24.0.0/16", "gw": "172.23.0.160"}]}),
     );
-    settle(client, &keep(&moved)).await;
-    let router = named(client, "routers", "octavia-link-router").await;
+    settle(place, &keep(&moved)).await;
+    let router = place.named("routers", "octavia-link-router").await;
     assert_eq!(
         router["external_gateway_info"]["external_fixed_ips"][0]["ip_address"],
         "172.23.0.160"
     );
     let other: Design =
         designed(&json!({}), &json!({"routes": [{"dst": "172.28.0.0/16", "gw": "172.23.0.150"}]}));
-    match pass(client, &owner(), &keep(&other)).await {
-        Ended::Short { why, .. } => {
-            assert!(why.contains("subnet lb-mgmt-subnet has cidr"), "{why}");
-        }
-        Ended::Done(_) => panic!("{url}: a prefix was changed"),
-    }
-    settle(client, &Task::Keep(other.into(), Options { may_recreate: true, is_careful: true }))
+    let why = trouble(place, &keep(&other)).await;
+    assert!(why.contains("subnet lb-mgmt-subnet has cidr"), "{why}");
+    assert!(why.contains("landbridge.dev/recreate"), "{why}");
+    settle(place, &Task::Keep(other.into(), Options { may_recreate: true, is_careful: true }))
         .await;
-    assert_eq!(named(client, "subnets", "lb-mgmt-subnet").await["cidr"], "172.28.0.0/16");
-    settle(client, &Task::Remove).await;
-    assert_eq!(shape(client).await, nothing, "{url}: what is left");
+    assert_eq!(place.named("subnets", "lb-mgmt-subnet").await["cidr"], "172.28.0.0/16");
+    gone(place, &nothing).await;
+}
+
+/// What others add, take apart and open up.
+async fn meddling(place: &Place) {
+    settle(place, &keep(&seed())).await;
+    let expected = observed(place).await;
+    let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
+    for number in 0..4 {
+        let provider = id(&place.named("networks", "octavia-provider-net").await);
+        let router = id(&place.named("routers", "octavia-link-router").await);
+        let port = id(&place.named("ports", "lb-mgmt-router-port").await);
+        let group = place.named("security-groups", "lb-mgmt-sec-grp").await;
+        let post = |path: &'static str, body: Value| place.ask(Method::POST, path, Some(body));
+        match number {
+            0 => {
+                let path = format!("/routers/{router}/remove_router_interface");
+                place.put(&path, json!({"port_id": port})).await;
+            }
+            1 => {
+                let rule = json!({"security_group_id": group["id"], "direction": "ingress",
+                    "ethertype": "IPv4", "protocol": "icmp"});
+                post("/security-group-rules", json!({"security_group_rule": rule})).await.unwrap();
+            }
+            2 => {
+                let policy = json!({"object_id": provider, "object_type": "network",
+                    "action": "access_as_external", "target_tenant": "*"});
+                post("/rbac-policies", json!({"rbac_policy": policy})).await.unwrap();
+            }
+            _ => {
+                let body = json!({"router": {"external_gateway_info": {}}});
+                place.put(&format!("/routers/{router}"), body).await;
+            }
+        }
+        settle(place, &keep(&seed())).await;
+        assert_same(&observed(place).await, &expected, &format!("{}: change {number}", place.name));
+        the_seed(place).await;
+    }
+    settle(place, &Task::Remove).await;
+}
+
+/// Networks of zones come and go; a zone that Neutron does not know is told.
+async fn availability_zones(place: &Place) {
+    let nothing = observed(place).await;
+    let known = place.all_of("availability_zones").await;
+    if !["zone-1", "edge-a", "edge-b"]
+        .iter()
+        .all(|zone| known.iter().any(|one| one["name"] == *zone))
+    {
+        let why = trouble(place, &keep(&zones())).await;
+        assert!(why.contains("cannot create network") && why.contains("AvailabilityZone"), "{why}");
+        return gone(place, &nothing).await;
+    }
+    let found = settle(place, &keep(&zones())).await;
+    assert_eq!(found.prefixes, ["172.24.0.0/16", "172.25.0.0/24", "172.26.0.0/24"]);
+    let router = place.named("routers", "octavia-link-router").await;
+    assert_eq!(router["availability_zone_hints"], json!(["zone-1"]));
+    for zone in ["edge-a", "edge-b"] {
+        let network = place.named("networks", &format!("lb-mgmt-{zone}-net")).await;
+        assert_eq!(network["availability_zone_hints"], json!([zone]));
+        let port = place.named("ports", &format!("lb-mgmt-{zone}-router-port")).await;
+        assert_eq!(port["device_id"], router["id"]);
+        let subnet = place.named("subnets", &format!("lb-mgmt-{zone}-subnet")).await;
+        let way = json!([{"destination": "172.23.0.0/24", "nexthop": port["fixed_ips"][0]["ip_address"]}]);
+        assert_eq!(subnet["host_routes"], way);
+    }
+    let spec = json!({"lbMgmtNetwork": {"availabilityZones": ["zone-1"],
+        "availabilityZoneCIDRs": {"edge-b": "172.26.0.0/24"}}});
+    let fewer = designed(&spec, &json!({}));
+    settle(place, &keep(&fewer)).await;
+    let names: Vec<Value> =
+        place.all_of("networks").await.iter().map(|one| one["name"].clone()).collect();
+    assert!(!names.contains(&json!("lb-mgmt-edge-a-net")), "{names:?}");
+    assert!(names.contains(&json!("lb-mgmt-edge-b-net")), "{names:?}");
+    gone(place, &nothing).await;
+}
+
+/// Only networks of zones, where the attachment has no route.
+async fn only_zones(place: &Place) {
+    let nothing = observed(place).await;
+    let zones = place.all_of("availability_zones").await;
+    if !zones.iter().any(|zone| zone["name"] == "edge-a") {
+        return;
+    }
+    let spec = json!({"lbMgmtNetwork": {"createDefaultLbMgmtNetwork": false, "lbMgmtRouterGateway": "172.23.0.150",
+        "availabilityZoneCIDRs": {"edge-a": "172.25.0.0/24"}}});
+    settle(place, &keep(&designed(&spec, &json!({"routes": []})))).await;
+    let names: Vec<Value> =
+        place.all_of("networks").await.iter().map(|one| one["name"].clone()).collect();
+    assert!(!names.contains(&json!("lb-mgmt-net")), "{names:?}");
+    let port = place.named("ports", "lb-mgmt-edge-a-router-port").await;
+    assert_eq!(port["device_owner"], "network:router_interface");
+    gone(place, &nothing).await;
+}
+
+async fn ipv6(place: &Place) {
+    let nothing = observed(place).await;
+    let v6 = json!({"range": "fd00:cccc::/64", "range_start": "fd00:cccc::30", "range_end": "fd00:cccc::70",
+        "routes": [{"dst": "fd6c:6261:6173:1::/64", "gw": "fd00:cccc::1:1"}]});
+    let design = designed(&json!({}), &v6);
+    settle(place, &keep(&design)).await;
+    let expected = observed(place).await;
+    let inner = place.named("subnets", "lb-mgmt-subnet").await;
+    assert_eq!(
+        (&inner["ip_version"], &inner["ipv6_address_mode"], &inner["ipv6_ra_mode"]),
+        (&json!(6), &json!("slaac"), &json!("slaac"))
+    );
+    let outer = place.named("subnets", "octavia-provider-subnet").await;
+    assert_eq!((&outer["cidr"], &outer["ipv6_ra_mode"]), (&json!("fd00:cccc::/64"), &Value::Null));
+    let pool = json!([{"start": "fd00:cccc::71", "end": "fd00:cccc::8a"}]);
+    assert_eq!(outer["allocation_pools"], pool);
+    let router = place.named("routers", "octavia-link-router").await;
+    let ip = &router["external_gateway_info"]["external_fixed_ips"][0]["ip_address"];
+    assert_eq!(ip, "fd00:cccc::1:1");
+    let port = place.named("ports", "lb-mgmt-router-port").await;
+    let way =
+        json!([{"destination": "fd00:cccc::/64", "nexthop": port["fixed_ips"][0]["ip_address"]}]);
+    assert_eq!(inner["host_routes"], way);
+    // A second pass changes nothing, and what somebody changes comes back.
+    let path = format!("/subnets/{}", inner["id"].as_str().unwrap());
+    place.put(&path, json!({"subnet": {"host_routes": [], "name": "x"}})).await;
+    settle(place, &keep(&design)).await;
+    assert_same(&observed(place).await, &expected, &format!("{}: IPv6", place.name));
+    gone(place, &nothing).await;
+}
+
+/// Networks of somebody else's are found, and never written; what is missing is told.
+async fn unmanaged(place: &Place) {
+    let nothing = observed(place).await;
+    let design = designed(
+        &json!({"lbMgmtNetwork": {"manageLbMgmtNetworks": false}}),
+        &json!({"routes": []}),
+    );
+    let why = trouble(place, &keep(&design)).await;
+    for missing in
+        ["network lb-mgmt-net", "subnet lb-mgmt-subnet", "lb-mgmt-sec-grp", "octavia-link-router"]
+    {
+        assert!(why.contains(missing), "{}: {why}", place.name);
+    }
+    assert_same(&observed(place).await, &nothing, "looking");
+    settle(place, &keep(&seed())).await;
+    settle(place, &Task::LetGo).await;
+    let theirs = observed(place).await;
+    assert!(!theirs.join("\n").contains("landbridge:"), "{theirs:#?}");
+    let found = settle(place, &keep(&design)).await;
+    let network = place.named("networks", "lb-mgmt-net").await;
+    assert_eq!(found.network.as_deref(), network["id"].as_str());
+    assert_eq!(found.gateway.as_deref(), Some("172.23.0.150"));
+    assert_eq!(found.prefixes, ["172.24.0.0/16"]);
+    assert_same(&observed(place).await, &theirs, &format!("{}: finding", place.name));
+    // Whoever manages them again adopts them; they are nobody's to delete. Made anew they would be: so they go by hand.
+    settle(place, &keep(&seed())).await;
+    settle(place, &Task::Remove).await;
+    assert_eq!(place.all_of("networks").await.len(), 2, "{}: adopted ones stay", place.name);
+    clear(place).await;
+    assert_same(&observed(place).await, &nothing, &format!("{}: by hand", place.name));
+}
+
+/// As somebody does who wants an empty cloud.
+async fn clear(place: &Place) {
+    for port in place.all_of("ports").await {
+        let router = port["device_id"].as_str().unwrap();
+        if port["device_owner"] == "network:router_interface" {
+            let path = format!("/routers/{router}/remove_router_interface");
+            place.put(&path, json!({"port_id": port["id"]})).await;
+        }
+    }
+    for collection in ["routers", "ports", "networks", "security-groups"] {
+        for object in place.all_of(collection).await {
+            let path = format!("/{collection}/{}", object["id"].as_str().unwrap());
+            let _ = place.ask(Method::DELETE, &path, None).await; // what Neutron made goes by itself, or stays
+        }
+    }
+}
+
+async fn all(place: &Place) {
+    the_seeds_life(place).await;
+    meddling(place).await;
+    availability_zones(place).await;
+    only_zones(place).await;
+    ipv6(place).await;
+    unmanaged(place).await;
 }
 
 #[test]
-fn the_same_on_real_servers() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for (url, client) in servers() {
-        runtime.block_on(story(&url, &client));
+fn on_the_embedded_cloud() {
+    run(all(&Place::embedded()));
+}
+
+/// One after the other: there is one cloud, and the names are the same.
+#[test]
+fn on_a_real_keystone_and_neutron() {
+    for place in Place::real() {
+        run(async {
+            clear(&place).await;
+            all(&place).await;
+            fields::every_field(&place).await;
+            settle(&place, &Task::Remove).await;
+            fields::every_object(&place).await;
+            settle(&place, &Task::Remove).await;
+            interrupted::each_answer_lost(&place).await;
+        });
     }
 }

@@ -50,6 +50,8 @@ pub const COLLECTIONS: [(&str, &str); 7] = [
 pub struct State {
     pub objects: Objects,
     pub quota: Map<String, Value>,
+    /// Nova's quotas; `None` where there is no Nova.
+    pub nova: Option<Map<String, Value>>,
     pub projects: BTreeMap<String, String>,
     count: u64,
     /// Every call that was made, reads and writes.
@@ -76,6 +78,9 @@ impl Sim {
             state.projects.insert("admin".to_owned(), "p-admin".to_owned());
             let quota = json!({"port": 500, "security_group": 10, "security_group_rule": 100, "network": 100});
             state.quota.clone_from(quota.as_object().unwrap());
+            let nova = json!({"cores": 20, "instances": 10, "ram": 51200, "server_groups": 10,
+                "server_group_members": 10, "key_pairs": 100});
+            state.nova = nova.as_object().cloned();
             state.next_address = 7;
         });
         sim
@@ -135,7 +140,11 @@ impl Sim {
 
     /// Everything as it is for people: ids are names, chosen values are left out. Equal texts are equal clouds.
     pub fn shape(&self) -> String {
-        self.with(|state| shape(&state.objects, &state.quota))
+        self.with(|state| {
+            let mut quota = state.quota.clone();
+            quota.insert("nova".to_owned(), json!(state.nova));
+            shape(&state.objects, &quota)
+        })
     }
 }
 
@@ -185,6 +194,15 @@ impl State {
             }
             None => {}
         }
+        if call.service == Service::Compute && self.nova.is_none() {
+            return Err(Error::NoEndpoint {
+                cloud: "sim".to_owned(),
+                service: "compute",
+                interface: "public",
+                region: None,
+                have: "it has identity, network".to_owned(),
+            });
+        }
         match self.handle(&call) {
             Ok(body) => Ok(Reply::of(StatusCode::OK, body)),
             Err((status, kind, message)) => Err(refused(asked, status, kind, message)),
@@ -196,6 +214,14 @@ impl State {
         let parts: Vec<&str> = path.split('/').collect();
         if call.service == Service::Identity {
             return Ok(self.identity(&parts, call));
+        }
+        if call.service == Service::Compute {
+            let nova = self.nova.get_or_insert_default();
+            assert_eq!(parts, ["os-quota-sets", "p-service"]);
+            if let Some(body) = &call.body {
+                nova.extend(body["quota_set"].as_object().unwrap().clone());
+            }
+            return Ok(json!({"quota_set": nova}));
         }
         let null = Value::Null;
         let body = call.body.as_ref().unwrap_or(&null);
@@ -287,7 +313,7 @@ impl State {
     }
 }
 
-fn refused(asked: Asked, status: u16, kind: &str, message: String) -> Error {
+pub fn refused(asked: Asked, status: u16, kind: &str, message: String) -> Error {
     Error::Refused(Box::new(Refusal {
         asked,
         status: StatusCode::from_u16(status).unwrap(),
@@ -299,7 +325,7 @@ fn refused(asked: Asked, status: u16, kind: &str, message: String) -> Error {
     }))
 }
 
-fn shape(objects: &Objects, quota: &Map<String, Value>) -> String {
+pub fn shape(objects: &Objects, quota: &Map<String, Value>) -> String {
     let names: BTreeMap<&str, String> = objects
         .iter()
         .map(|((_, id), object)| {

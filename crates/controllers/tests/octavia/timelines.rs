@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use landbridge_controllers::mirror::Key;
+use landbridge_controllers::octavia::Settings;
 use landbridge_controllers::octavia::agenda::Agenda;
 use landbridge_controllers::octavia::pass::{Ended, Task};
 use landbridge_controllers::octavia::steps::Options;
@@ -17,6 +18,10 @@ use crate::scene::{assert_same, designed, once, settle, zones};
 use crate::sim::{Fault, Sim};
 
 const PERIOD: SignedDuration = SignedDuration::from_secs(5);
+
+fn settings() -> Settings {
+    Settings { period: PERIOD, ..Settings::default() }
+}
 
 fn rounds() -> u64 {
     let asked = std::env::var("LANDBRIDGE_ROUNDS").ok().and_then(|text| text.parse::<u64>().ok());
@@ -163,7 +168,7 @@ impl Story {
         let mut story = Self {
             sim: cloud(),
             chance: Chance::new(seed + 1),
-            agenda: Agenda::new(PERIOD),
+            agenda: Agenda::new(settings()),
             key: Key::new("openstack", "octavia"),
             now: Timestamp::UNIX_EPOCH,
             task: Task::Keep(zones().into(), Options { may_recreate: true, is_careful: true }),
@@ -248,7 +253,7 @@ impl Story {
             }
             1 => {
                 // Another process, which knows nothing.
-                self.agenda = Agenda::new(PERIOD);
+                self.agenda = Agenda::new(settings());
                 self.is_well = false;
                 self.agenda.note(&self.key, self.now);
             }

@@ -209,12 +209,13 @@ impl State {
         let token = format!("token-{}", self.logins);
         self.tokens.push(token.clone());
         let network = json!({"interface": "public", "region_id": "one", "url": self.neutron});
+        let endpoints = if self.neutron.is_empty() { vec![] } else { vec![network] };
         let mut answer = say(
             201,
             &json!({"token": {
                 "issued_at": self.now.to_string(),
                 "expires_at": (self.now + self.life).to_string(),
-                "catalog": [{"type": "network", "endpoints": [network]}],
+                "catalog": [{"type": "network", "endpoints": endpoints}],
             }}),
         );
         answer.headers_mut().insert("x-subject-token", token.parse().unwrap());

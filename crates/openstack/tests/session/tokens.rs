@@ -150,6 +150,22 @@ async fn a_service_that_moved_is_found_again() {
 }
 
 #[tokio::test]
+async fn a_service_that_comes_later_is_found() {
+    let cloud = Small::new();
+    let client = cloud.client();
+    let url = std::mem::take(&mut cloud.state().neutron);
+    let told = ask(&client).await.unwrap_err().to_string();
+    assert!(told.contains("has no public endpoint of network"), "{told}");
+    cloud.state().neutron = url;
+    ask(&client).await.unwrap_err();
+    assert_eq!(cloud.state().logins, 1, "a catalogue is believed for a while");
+    cloud.pass(Duration::from_mins(1));
+    ask(&client).await.unwrap_err();
+    ask(&client).await.unwrap();
+    assert_eq!(cloud.state().logins, 2);
+}
+
+#[tokio::test]
 async fn tokens_are_secrets() {
     let cloud = Small::new();
     ask(&cloud.client()).await.unwrap();

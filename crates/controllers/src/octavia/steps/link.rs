@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::marks::Noted;
 use super::super::names::{ROUTER, TenantNames};
 use super::super::seen::Thing;
+use super::super::usual;
 use super::networks::Laid;
 use super::{Kind, Wanted, Work, map};
 
@@ -48,7 +49,7 @@ impl<'a> Work<'a> {
             name: ROUTER,
             project: Some(admin),
             new: map(json!({"admin_state_up": true})),
-            fields: map(json!({"description": "", "admin_state_up": true, "routes": []})),
+            fields: usual::router(),
             fixed: map(json!({})),
         };
         let routers = self.seen.routers.iter();
@@ -94,19 +95,19 @@ impl<'a> Work<'a> {
             "network_id": network.id(), "admin_state_up": true, "security_groups": groups,
             "fixed_ips": [{"subnet_id": subnet.id()}],
         });
+        let on_it =
+            || self.seen.ports.iter().filter(|port| port.text("network_id") == network.id());
+        let named = on_it().find(|port| port.name() == names.port);
+        let mut fields = usual::port(named);
+        fields.insert("security_groups".to_owned(), json!(groups));
         let mut wanted = Wanted {
             kind: Kind::Port,
             name: &names.port,
             project: Some(admin),
             new: map(new),
-            fields: map(json!({
-                "description": "", "admin_state_up": true, "port_security_enabled": true,
-                "security_groups": groups, "allowed_address_pairs": [],
-            })),
+            fields,
             fixed: map(json!({})),
         };
-        let on_it =
-            || self.seen.ports.iter().filter(|port| port.text("network_id") == network.id());
         let has_address = |port: &Thing| address_on(port, subnet).is_some();
         // An address is Neutron's choice; that there is one is not.
         if on_it().any(|port| port.name() == names.port && !has_address(port)) {

@@ -3,13 +3,14 @@
 use landbridge_api::net::{Cidr, Family, Range};
 use landbridge_openstack::{Call, Service};
 use landbridge_plan::octavia::{Design, PHYSICAL_NETWORK};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::names::{
     self, PROVIDER_DESCRIPTION, PROVIDER_NETWORK, PROVIDER_SUBNET, PROVIDER_SUBNET_DESCRIPTION,
     TenantNames,
 };
 use super::super::seen::Thing;
+use super::super::usual;
 use super::{Kind, Wanted, Work, map};
 
 /// A network and its subnet.
@@ -45,10 +46,7 @@ impl<'a> Work<'a> {
             name: PROVIDER_NETWORK,
             project: Some(admin),
             new,
-            fields: map(json!({
-                "description": PROVIDER_DESCRIPTION, "admin_state_up": true, "shared": false,
-                "router:external": true, "port_security_enabled": true, "is_default": false,
-            })),
+            fields: fields(PROVIDER_DESCRIPTION, true),
             fixed: map(json!({
                 "provider:network_type": "flat", "provider:physical_network": PHYSICAL_NETWORK,
             })),
@@ -88,11 +86,7 @@ impl<'a> Work<'a> {
                 name: &names.network,
                 project: Some(project),
                 new,
-                fields: map(json!({
-                    "description": names.network_description, "admin_state_up": true,
-                    "shared": false, "router:external": false, "port_security_enabled": true,
-                    "is_default": false,
-                })),
+                fields: fields(&names.network_description, false),
                 fixed: map(json!({})),
             };
             let prefix = Prefix {
@@ -160,10 +154,10 @@ impl<'a> Work<'a> {
             fixed.insert("ipv6_ra_mode".to_owned(), "slaac".into());
         }
         let pools = json!([{"start": pool.first().to_string(), "end": pool.last().to_string()}]);
-        let mut fields = map(json!({
+        let mut fields = usual::subnet();
+        fields.extend(map(json!({
             "description": prefix.description, "gateway_ip": null, "allocation_pools": pools,
-            "enable_dhcp": true, "dns_nameservers": [], "service_types": [],
-        }));
+        })));
         if !prefix.is_tenants {
             fields.insert("host_routes".to_owned(), json!([]));
         }
@@ -233,6 +227,15 @@ impl<'a> Work<'a> {
             self.step(title(), Call::post(Service::Network, "/rbac-policies", body));
         }
     }
+}
+
+/// What is kept of a network.
+fn fields(description: &str, is_external: bool) -> Map<String, Value> {
+    let mut fields = usual::network();
+    fields.extend(map(json!({
+        "description": description, "admin_state_up": true, "router:external": is_external,
+    })));
+    fields
 }
 
 fn target_of(policy: &Thing) -> &str {
