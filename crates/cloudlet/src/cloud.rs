@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 
 use crate::chance::Chance;
@@ -59,6 +60,15 @@ impl Cloud {
         } else {
             self.pools.undo();
             Outcome { response, changes: Vec::new() }
+        }
+    }
+
+    /// Shares the texts of rows with the journal, which returned these for the changes.
+    pub fn share(&mut self, changes: &[Change], kept: &[Bytes]) {
+        for (change, row) in changes.iter().zip(kept) {
+            if change.after.is_some() {
+                self.state.share(change.kind, &change.id, row);
+            }
         }
     }
 

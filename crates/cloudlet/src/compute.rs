@@ -10,6 +10,7 @@
 //! | [`servers`], [`view`] | servers: create, change, delete; what is shown of them |
 //! | [`nics`] | the ports of servers, which are Neutron's |
 //! | [`hosts`] | where servers run |
+//! | [`metadata`] | what owners write on their servers |
 //! | [`actions`] | start, stop, and their like |
 //! | [`quotas`] | what a project may have |
 //! | [`other`] | zones, hypervisors, limits |
@@ -18,11 +19,12 @@ mod actions;
 mod flavors;
 mod hosts;
 mod keypairs;
-mod nics;
+mod metadata;
+pub(crate) mod nics;
 mod other;
 mod quotas;
 mod refusal;
-mod servers;
+pub(crate) mod servers;
 mod version;
 mod view;
 
@@ -43,7 +45,7 @@ use crate::state::{Kind, Tx};
 pub static KINDS: &[&Kind] = &[&SERVER, &FLAVOR, &KEYPAIR, &COMPUTE_QUOTA];
 
 /// One call, with what everything needs to know of it.
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     request: &'a Request,
     who: &'a Caller,
     micro: Micro,

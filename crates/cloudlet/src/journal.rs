@@ -5,7 +5,8 @@ mod store;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+
+use bytes::Bytes;
 
 pub use self::store::Stored;
 use crate::cloud::kinds;
@@ -19,7 +20,7 @@ pub struct Row {
     /// Its id.
     pub id: String,
     /// Its text.
-    pub text: Arc<str>,
+    pub text: Bytes,
 }
 
 /// Why a journal cannot be read or written.
@@ -49,14 +50,15 @@ pub enum JournalError {
 }
 
 /// A promise of a journal.
-pub type Kept<'a> = Pin<Box<dyn Future<Output = Result<(), JournalError>> + Send + 'a>>;
+pub type Kept<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>, JournalError>> + Send + 'a>>;
 
 /// Where changes are kept.
 pub trait Journal: Send + Sync {
     /// Every row there is.
     fn rows(&self) -> Result<Vec<Row>, JournalError>;
 
-    /// Keeps these changes, all or none; done when they survive a crash.
+    /// Keeps these changes, all or none; done when they survive a crash. A journal that holds rows in memory
+    /// returns them, one for each change in their order, so that nobody has to hold them twice.
     fn keep(&self, changes: Vec<Change>) -> Kept<'_>;
 }
 
@@ -70,7 +72,7 @@ impl Journal for Forgetful {
     }
 
     fn keep(&self, _changes: Vec<Change>) -> Kept<'_> {
-        Box::pin(async { Ok(()) })
+        Box::pin(async { Ok(Vec::new()) })
     }
 }
 
@@ -81,7 +83,7 @@ pub fn restore(rows: Vec<Row>) -> Result<State, JournalError> {
         let Some(kind) = kinds().find(|kind| kind.name == row.kind) else {
             return Err(JournalError::UnknownKind { kind: row.kind, id: row.id });
         };
-        let read = serde_json::from_str::<crate::Object>(&row.text);
+        let read = serde_json::from_slice::<crate::Object>(&row.text);
         let reason = match read {
             Ok(object) if object.id() == row.id => None,
             Ok(object) => Some(format!("it says its id is {:?}", object.id())),

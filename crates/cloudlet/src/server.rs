@@ -175,10 +175,14 @@ impl Writer {
             changes.extend(made);
             answers.push((job.reply, service, response));
         }
-        let kept =
-            if changes.is_empty() { Ok(()) } else { self.journal.keep(changes.clone()).await };
+        let kept = if changes.is_empty() {
+            Ok(Vec::new())
+        } else {
+            self.journal.keep(changes.clone()).await
+        };
         match kept {
-            Ok(()) => {
+            Ok(kept) => {
+                self.cloud.share(&changes, &kept);
                 self.published.store(Arc::new(self.cloud.state().clone()));
                 if !changes.is_empty() {
                     let _ = self.changes.send(Arc::new(changes)); // nobody has to follow

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::flavors::{FLAVOR, missing};
 use super::nics::{self, Nic};
 use super::refusal::Refusal;
-use super::{Call, actions, hosts, keypairs, other, quotas, view};
+use super::{Call, actions, hosts, keypairs, metadata, other, quotas, view};
 use crate::chance::hex;
 use crate::image::IMAGE;
 use crate::network::resources::ports::PORT;
@@ -44,11 +44,11 @@ pub fn route(tx: &mut Tx<'_>, call: &Call<'_>, parts: &[&str]) -> Result<Respons
             actions::run(tx, call, server)
         }
         (method, [id, "os-interface", rest @ ..]) => interfaces(tx, call, method, id, rest),
+        (_, [id, "metadata", rest @ ..]) => metadata::route(tx, call, id, rest),
         (&Method::GET, [id, part]) => {
             let server = known(tx, call, id)?;
             let body = match *part {
                 "os-security-groups" => json!({"security_groups": view::groups(tx, id)}),
-                "metadata" => json!({"metadata": server.get("metadata")}),
                 "tags" => json!({"tags": server.get("tags")}),
                 "ips" => json!({"addresses": view::server(tx, call, &server)["addresses"]}),
                 "os-instance-actions" => json!({"instanceActions": []}),
@@ -66,14 +66,14 @@ fn ok(body: &Value) -> Response {
 }
 
 /// The server, if it is there for the caller.
-fn known(state: &State, call: &Call<'_>, id: &str) -> Result<Object, Refusal> {
+pub fn known(state: &State, call: &Call<'_>, id: &str) -> Result<Object, Refusal> {
     let seen = |server: &Object| call.who.is_admin() || call.who.is_reader_of(server.project());
     let server = state.get(&SERVER, id).filter(seen);
     server.ok_or_else(|| Refusal::missing(format!("Instance {id} could not be found.")))
 }
 
 /// The same, if the caller may change it.
-fn changeable(state: &State, call: &Call<'_>, id: &str) -> Result<Object, Refusal> {
+pub fn changeable(state: &State, call: &Call<'_>, id: &str) -> Result<Object, Refusal> {
     let server = known(state, call, id)?;
     if call.who.is_admin() || call.who.is_member_of(server.project()) {
         return Ok(server);
@@ -226,12 +226,13 @@ fn template(tx: &Tx<'_>, call: &Call<'_>, given: &Value) -> Result<Object, Refus
     if zone != ZONE {
         return Err(Refusal::bad("The requested availability zone is not available"));
     }
+    let metadata = metadata::check(given.get("metadata").cloned().unwrap_or_else(|| json!({})))?;
     let now = tx.timestamp();
     Ok(Object::from_value(json!({
         "name": name, "project_id": call.who.project(), "user_id": call.who.user.id,
         "status": "ACTIVE", "created": now, "updated": now, "launched_at": now,
         "flavor": flavor.0, "image": image, "key_name": key, "locked": false,
-        "metadata": given.get("metadata").cloned().unwrap_or_else(|| json!({})),
+        "metadata": metadata,
         "availability_zone": zone, "host": host,
         "hostname": text("hostname").map_or_else(|| hostname(name), str::to_owned),
         "description": given.get("description").cloned().unwrap_or_default(),

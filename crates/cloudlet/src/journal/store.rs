@@ -44,12 +44,9 @@ impl Journal for Stored {
         let row = |entry: &Arc<landbridge_store::Entry<()>>| {
             let (kind, id) = entry.key.split_once('/').unwrap_or((&entry.key, ""));
             let (kind, id) = (kind.to_owned(), id.to_owned());
-            match std::str::from_utf8(&entry.value) {
-                Ok(text) => Ok(Row { kind, id, text: text.into() }),
-                Err(error) => Err(JournalError::BadRow { kind, id, reason: error.to_string() }),
-            }
+            Row { kind, id, text: entry.value.clone() }
         };
-        snapshot.range("", None).map(row).collect()
+        Ok(snapshot.range("", None).map(row).collect())
     }
 
     fn keep(&self, changes: Vec<Change>) -> Kept<'_> {
@@ -58,13 +55,16 @@ impl Journal for Stored {
             let key = key(&change);
             match change.after {
                 Some(text) => {
-                    let value = Template::plain(text.as_bytes());
+                    let value = Template::plain(&*text);
                     Op::Put { key, expect: Expect::Any, value }
                 }
                 None => Op::Delete { key, expect: Expect::Any, value: None },
             }
         });
         let ops: Vec<Op> = ops.collect();
-        Box::pin(async move { self.store.write(ops).await.map(|_| ()).map_err(failed) })
+        Box::pin(async move {
+            let written = self.store.write(ops).await.map_err(failed)?;
+            Ok(written.into_iter().map(|written| written.entry.value.clone()).collect())
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! A row as text, without what says nothing.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::kind::{Blank, Kind};
@@ -34,19 +33,20 @@ impl Blank {
 }
 
 /// The text of an object.
-pub fn seal(kind: &Kind, mut object: Object) -> Arc<str> {
+pub fn seal(kind: &Kind, mut object: Object) -> Bytes {
     for (name, blank) in kind.blanks {
         if object.0.get(*name).is_some_and(|value| blank.is(value)) {
             object.remove(name);
         }
     }
-    Value::from(object).to_string().into()
+    // No byte more than the text has: it is kept for long.
+    Bytes::from(Value::from(object).to_string().into_bytes().into_boxed_slice())
 }
 
 /// The object of a text. A text that is no object (a journal written by nobody we know) reads as
 /// an empty one: [`crate::journal`] refuses those at load, so it never comes from there.
-pub fn unseal(kind: &Kind, row: &str) -> Object {
-    let mut object = serde_json::from_str::<Object>(row).unwrap_or_default();
+pub fn unseal(kind: &Kind, row: &[u8]) -> Object {
+    let mut object = serde_json::from_slice::<Object>(row).unwrap_or_default();
     for (name, blank) in kind.blanks {
         if !object.has(name) {
             object.0.insert((*name).to_owned(), blank.value());

@@ -29,7 +29,7 @@ fn thing(id: &str, project: &str, colour: &str, tags: &[&str]) -> Object {
 fn a_row_is_as_small_as_it_says_and_comes_back_whole() {
     let object = thing("a", "p", "", &[]);
     let row = seal(&THING, object.clone());
-    assert_eq!(&*row, r#"{"id":"a","project_id":"p"}"#);
+    assert_eq!(row, r#"{"id":"a","project_id":"p"}"#);
     assert_eq!(unseal(&THING, &row), object);
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::{Kind, Pools, State, row_key, seal, unseal};
+use super::{Kind, Pools, State, seal, unseal};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::object::Object;
@@ -19,9 +20,9 @@ pub struct Change {
     /// The row.
     pub id: Arc<str>,
     /// The row as it was; `None` when it is new.
-    pub before: Option<Arc<str>>,
+    pub before: Option<Bytes>,
     /// The row as it is; `None` when it is gone.
-    pub after: Option<Arc<str>>,
+    pub after: Option<Bytes>,
 }
 
 impl Change {
@@ -48,7 +49,8 @@ pub struct Tx<'a> {
     /// Which addresses of subnets are free.
     pub pools: &'a mut Pools,
     state: State,
-    changes: BTreeMap<String, Change>,
+    /// By name of the kind and id.
+    changes: BTreeMap<(&'static str, Arc<str>), Change>,
 }
 
 impl Deref for Tx<'_> {
@@ -75,7 +77,7 @@ impl<'a> Tx<'a> {
     pub fn put(&mut self, kind: &'static Kind, object: Object) {
         let id: Arc<str> = object.id().into();
         let row = seal(kind, object);
-        let before = self.state.put_sealed(kind, &id, Arc::clone(&row));
+        let before = self.state.put_sealed(kind, &id, row.clone());
         self.note(kind, id, before, Some(row));
     }
 
@@ -102,10 +104,10 @@ impl<'a> Tx<'a> {
         &mut self,
         kind: &'static Kind,
         id: Arc<str>,
-        before: Option<Arc<str>>,
-        after: Option<Arc<str>>,
+        before: Option<Bytes>,
+        after: Option<Bytes>,
     ) {
-        let key = row_key(kind, &id);
+        let key = (kind.name, Arc::clone(&id));
         let change = Change { kind, id, before, after: None };
         self.changes.entry(key).or_insert(change).after = after;
     }

@@ -120,7 +120,11 @@ impl Journal for Full {
     fn keep(&self, _changes: Vec<Change>) -> Kept<'_> {
         let full = self.0.load(Ordering::SeqCst);
         Box::pin(async move {
-            if full { Err(JournalError::Storage("no space left on device".into())) } else { Ok(()) }
+            if full {
+                Err(JournalError::Storage("no space left on device".into()))
+            } else {
+                Ok(Vec::new())
+            }
         })
     }
 }

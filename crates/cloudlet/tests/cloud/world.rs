@@ -161,5 +161,6 @@ pub fn refusal(answer: &Response) -> (u16, String, String) {
 
 /// All rows of the state.
 pub fn rows(state: &State) -> BTreeMap<(String, String), String> {
-    state.rows().map(|(k, i, row)| ((k.into(), i.into()), row.to_string())).collect()
+    let text = |row: &[u8]| String::from_utf8(row.to_vec()).unwrap();
+    state.rows().map(|(kind, id, row)| ((kind.to_owned(), id), text(row))).collect()
 }

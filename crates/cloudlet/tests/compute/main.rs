@@ -426,3 +426,36 @@ fn servers_spread_over_the_hosts_that_there_are() {
         .collect();
     assert_eq!(loads, [("edpm-compute-0", 3), ("edpm-compute-1", 1)]);
 }
+
+#[test]
+fn what_owners_write_on_servers_is_kept() {
+    let mut stage = stage();
+    let server = stage.boot(&json!({"metadata": {"a": "1"}}));
+    let path = format!("servers/{}/metadata", id(&server));
+    let mut call = |who: &str, method: &str, name: &str, body: Option<Value>| {
+        let answer = nova(&mut stage.world, who, &format!("{method} {path}{name}"), body);
+        (answer.status.as_u16(), answer.value())
+    };
+    let add = Some(json!({"metadata": {"b": "2"}}));
+    assert_eq!(call("member", "POST", "", add), (200, json!({"metadata": {"a": "1", "b": "2"}})));
+    let one = Some(json!({"meta": {"c": "3"}}));
+    assert_eq!(call("member", "PUT", "/c", one.clone()), (200, json!({"meta": {"c": "3"}})));
+    assert_eq!(call("member", "PUT", "/d", one).0, 400, "the name is in the path and in the body");
+    assert_eq!(call("member", "GET", "/b", None), (200, json!({"meta": {"b": "2"}})));
+    assert_eq!(call("member", "DELETE", "/a", None).0, 204);
+    assert_eq!(call("member", "DELETE", "/a", None).0, 404);
+    assert_eq!(call("reader", "PUT", "", Some(json!({"metadata": {}}))).0, 403);
+    for bad in [
+        json!({"metadata": []}),
+        json!({"metadata": {"a": 1}}),
+        json!({}),
+        json!({"metadata": {"": "x"}}),
+    ] {
+        assert_eq!(call("member", "PUT", "", Some(bad.clone())).0, 400, "{bad}");
+    }
+    let many: Value = (0..200).map(|n| (n.to_string(), json!("x"))).collect();
+    assert_eq!(call("member", "PUT", "", Some(json!({ "metadata": many }))).0, 403);
+    assert_eq!(call("reader", "GET", "", None), (200, json!({"metadata": {"b": "2", "c": "3"}})));
+    assert_eq!(call("member", "PUT", "", Some(json!({"metadata": {"z": "26"}}))).0, 200);
+    assert_eq!(call("member", "GET", "", None), (200, json!({"metadata": {"z": "26"}})));
+}

@@ -33,12 +33,12 @@ impl Dice {
 
     /// The id of any object of the kind, or of none.
     fn any(&mut self, state: &State, kind: &'static Kind) -> String {
-        let ids: Vec<&str> = state.ids(kind).collect();
+        let ids: Vec<String> = state.ids(kind).collect();
         let nobody = "00000000-0000-4000-8000-000000000000";
         if ids.is_empty() || self.below(20) == 0 {
             nobody.to_owned()
         } else {
-            ids[self.below(ids.len())].to_owned()
+            ids[self.below(ids.len())].clone()
         }
     }
 }

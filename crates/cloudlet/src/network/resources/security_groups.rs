@@ -72,7 +72,7 @@ pub fn default_of(tx: &mut Tx<'_>, _who: &Caller, project: &str) -> Option<Strin
     if project.is_empty() {
         return None;
     }
-    let held = tx.find_ids(&GROUP_KIND, "default_of", project).next().map(str::to_owned);
+    let held = tx.find_ids(&GROUP_KIND, "default_of", project).next();
     if held.is_some() {
         return held;
     }

@@ -72,13 +72,11 @@ impl<'a> Filters<'a> {
             resource.indexed.contains(&filter.attribute.name) && !filter.values.contains(&"")
         };
         let Some(filter) = self.filters.iter().find(indexed) else {
-            return state.ids(resource.kind).map(str::to_owned).collect();
+            return state.ids(resource.kind).collect();
         };
         let mut ids: Vec<String> = Vec::new();
         for value in &filter.values {
-            ids.extend(
-                state.find_ids(resource.kind, filter.attribute.name, value).map(str::to_owned),
-            );
+            ids.extend(state.find_ids(resource.kind, filter.attribute.name, value));
         }
         ids.sort_unstable();
         ids.dedup();
