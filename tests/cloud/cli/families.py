@@ -191,7 +191,7 @@ def trunks():
     command("network", "trunk", "set", "fam-trunk", "--subport", "port=fam-other,segmentation-type=vlan,segmentation-id=8", "--description", "t", answer=None)
     assert column(command("network", "subport", "list", "--trunk", "fam-trunk"), "Segmentation ID") == [7, 8]
     assert command("port", "show", "fam-parent")["trunk_details"]["trunk_id"] == made["id"]
-    refused("in use", "port", "delete", "fam-child", answer=None)
+    refused("is currently a subport", "port", "delete", "fam-child", answer=None)
     command("network", "trunk", "unset", "fam-trunk", "--subport", "fam-other", answer=None)
     assert column(command("network", "trunk", "list"), "Name") == ["fam-trunk"]
     assert len(command("network", "trunk", "show", "fam-trunk")["sub_ports"]) == 1
@@ -215,7 +215,7 @@ def floating_ips():
     shown = command("floating", "ip", "show", "192.0.2.99")
     assert (shown["fixed_ip_address"], shown["port_id"]) == ("10.50.0.9", port["id"]), shown
     assert column(command("floating", "ip", "list", "--port", port["id"]), "Floating IP Address") == ["192.0.2.99"]
-    refused("in use", "floating", "ip", "create", "fam-out", "--floating-ip-address", "192.0.2.99")
+    refused("already allocated", "floating", "ip", "create", "fam-out", "--floating-ip-address", "192.0.2.99")
     command("floating", "ip", "unset", "192.0.2.99", "--port", answer=None)
     command("floating", "ip", "delete", "192.0.2.99", answer=None)
     command("port", "delete", "fam-port", answer=None)
@@ -288,7 +288,7 @@ def flavors_and_keys():
     assert "fam-flavor" in column(command("flavor", "list", "--all"), "Name")
     assert command("flavor", "show", "fam-flavor")["vcpus"] == 2
     refused("already exists", "flavor", "create", "fam-flavor", "--ram", 1, "--vcpus", 1, "--disk", 1)
-    refused("not allow", "flavor", "create", "bad", "--ram", 1, "--vcpus", 1, "--disk", 1, cloud="member")
+    refused("doesn't allow", "flavor", "create", "bad", "--ram", 1, "--vcpus", 1, "--disk", 1, cloud="member")
     command("flavor", "delete", "fam-flavor", answer=None)
     key = command("keypair", "create", "fam-key", "--public-key", file_of(KEY), cloud="member")
     assert key["name"] == "fam-key", key

@@ -6,6 +6,7 @@
 mod garbage;
 mod growth;
 mod identity;
+mod lab;
 mod network;
 mod policy;
 mod random;

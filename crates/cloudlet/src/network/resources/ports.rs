@@ -41,8 +41,13 @@ struct Ports;
 
 /// Ports of routers are up where routers are made of what is said.
 fn wire(config: &Config, port: &mut Object) {
-    if config.network.is_wired && port.text("device_owner").starts_with("network:router_") {
+    let ours = port.text("device_owner").starts_with("network:router_");
+    if config.network.is_wired && ours && port.text("status") != "ACTIVE" {
         port.set("status", "ACTIVE");
+        // OVN tells that it is up once it is there: that counts as a change of its own.
+        if let Some(revision) = port.number("revision_number") {
+            port.set("revision_number", revision + 1);
+        }
     }
 }
 

@@ -1,20 +1,15 @@
-"""The real openstacksdk and the real openstack command on a cloud that clouds.yaml names.
+"""The real openstacksdk on a cloud: whole stories, and what others do to them.
 
-    flow.py PATH-OF-OPENSTACK
+    OS_CLIENT_CONFIG_FILE=… sdk.py
 
-openstacksdk does most of it in this one process; the command, which takes seconds to start, does some of what the
-documents show. Prints one line per case, and how many passed, as scripts/test counts them.
+The clouds `admin` and `member` have to be in the file; what a case makes it takes away again.
 """
-import json
-import subprocess
-import sys
-import traceback
-
 import openstack
 from openstack import exceptions
 
+from shell import command, run
+
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl somebody"
-command = sys.argv[1]
 admin = openstack.connect(cloud="admin")
 member = openstack.connect(cloud="member")
 cases = []
@@ -31,15 +26,6 @@ def refused(kind, call, *args, **kwargs):
     except kind as error:
         return error
     raise AssertionError(f"{call} was not refused")
-
-
-def cli(*words, cloud="admin"):
-    """The command's answer as JSON."""
-    done = subprocess.run(
-        [command, "--os-cloud", cloud, *words, "-f", "json"], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, f"openstack {' '.join(words)}: {done.stderr}"
-    return json.loads(done.stdout)
 
 
 @case
@@ -59,7 +45,7 @@ def identity():
 def catalogue():
     service = admin.identity.create_service(type="image-test", name="glance-test")
     endpoint = admin.identity.create_endpoint(
-        service_id=service.id, interface="public", url="http://192.0.2.1:9292", region_id="RegionOne"
+        service_id=service.id, interface="public", url="http://192.0.2.1:9292", region_id=admin.config.region_name
     )
     assert [found.url for found in admin.identity.endpoints(service_id=service.id)] == ["http://192.0.2.1:9292"]
     admin.identity.delete_endpoint(endpoint)
@@ -105,11 +91,11 @@ def octavia_network():
     assert router.external_gateway_info["enable_snat"] is False
     assert router.external_gateway_info["external_fixed_ips"][0]["ip_address"] == "172.23.0.150"
     refused(exceptions.ConflictException, net.delete_network, management.id, ignore_missing=False)
-    shown = cli("router", "show", "octavia-link-router")
+    shown = command("router", "show", "octavia-link-router")
     assert shown["external_gateway_info"]["enable_snat"] is False, shown
-    listed = cli("port", "list", "--router", "octavia-link-router")
+    listed = command("port", "list", "--router", "octavia-link-router")
     assert {row["Name"] for row in listed} == {"", "lb-mgmt-router-port"}, listed
-    shown = cli("subnet", "show", "lb-mgmt-subnet")
+    shown = command("subnet", "show", "lb-mgmt-subnet")
     assert shown["host_routes"] == [{"destination": "172.23.0.0/24", "nexthop": "172.24.0.5"}], shown
     net.remove_interface_from_router(router, subnet_id=inner.id)
     net.delete_router(router)
@@ -167,12 +153,12 @@ def servers():
     assert member.compute.get_server(server.id).status == "SHUTOFF"
     refused(exceptions.ConflictException, member.compute.stop_server, server)
     member.compute.start_server(server)
-    listed = cli("server", "list", cloud="member")
+    listed = command("server", "list", cloud="member")
     assert [row["Name"] for row in listed] == ["vm"] and listed[0]["Flavor"] == "m1.flow", listed
-    shown = cli("server", "show", "vm", cloud="member")
+    shown = command("server", "show", "vm", cloud="member")
     assert shown["status"] == "ACTIVE" and shown["key_name"] == "key", shown
-    assert [row["Name"] for row in cli("flavor", "list")] == ["m1.flow"]
-    assert [row["Name"] for row in cli("image", "list")] == ["cirros-flow"]
+    assert [row["Name"] for row in command("flavor", "list")] == ["m1.flow"]
+    assert [row["Name"] for row in command("image", "list")] == ["cirros-flow"]
     member.compute.delete_server(server)
     left = list(member.network.ports(network_id=network.id))
     assert [port.id for port in left] == [given.id], "only the port that was given stays"
@@ -186,24 +172,13 @@ def servers():
 
 @case
 def words_of_the_command():
-    assert cli("token", "issue", cloud="member")["project_id"] == member.current_project_id
-    cli("network", "create", "cli-net", cloud="member")
-    shown = cli("network", "show", "cli-net", cloud="member")
+    assert command("token", "issue", cloud="member")["project_id"] == member.current_project_id
+    command("network", "create", "cli-net", cloud="member")
+    shown = command("network", "show", "cli-net", cloud="member")
     assert shown["status"] == "ACTIVE" and shown["router:external"] is False, shown
-    kinds = {row["Service Type"] for row in cli("endpoint", "list")}
+    kinds = {row["Service Type"] for row in command("endpoint", "list")}
     assert {"identity", "network", "compute", "image"} <= kinds, kinds
     member.network.delete_network(shown["id"])
 
 
-passed = failed = 0
-for function in cases:
-    try:
-        function()
-        passed += 1
-        print("ok", function.__name__, flush=True)
-    except Exception:
-        failed += 1
-        print("FAILED", function.__name__, flush=True)
-        traceback.print_exc()
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+run(cases)
