@@ -10,6 +10,7 @@
 //! | [`members`] | what agents share: a key, and who is dead |
 //! | [`attachments`] | networks for the pods of a lab node, by one call of Multus |
 //! | [`dhcp`] | leases become addresses and routes |
+//! | [`fabric`] | in a lab: networks, instances and routers of the embedded cloud |
 //! | [`cluster`] | in a lab: the first interface of pods, and the ways between nodes |
 //! | [`ingress`] | in a lab: requests by host name to the pods behind Routes |
 //! | [`kubelet`] | exec, logs and port-forward, as an API server asks for them |
@@ -21,6 +22,7 @@ pub mod announce;
 pub mod attachments;
 pub mod cluster;
 pub mod dhcp;
+pub mod fabric;
 pub mod host;
 pub mod ingress;
 pub mod kubelet;

@@ -20,7 +20,7 @@ pub mod answers;
 pub mod desired;
 pub mod health;
 pub mod kernel;
-mod nft;
+pub(crate) mod nft;
 pub mod through;
 
 use std::collections::{BTreeSet, HashMap};

@@ -16,6 +16,7 @@
 //! | [`cloud`] | one call on the state: all of it happens, or none |
 //! | [`identity`] | Keystone: users, projects, roles, tokens, the catalogue |
 //! | [`network`] | Neutron: one frame, a table of attributes and some rules per resource |
+//! | [`fabric`] | what each node of a lab has to make of the networks, instances and routers |
 //! | [`journal`] | where changes are kept |
 //! | [`server`], [`mod@http`] | readers, the writer, and the sockets |
 //!
@@ -26,6 +27,7 @@ pub mod chance;
 pub mod cloud;
 pub mod compute;
 pub mod config;
+pub mod fabric;
 pub mod http;
 pub mod identity;
 pub mod image;

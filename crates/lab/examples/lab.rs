@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Commands for the nodes: `agent`, `vlan SOCKET BASE ID NAME [MTU]`, `answer ADDRESS`, `ping ADDRESS
-//! [SIZE]`, `netns NAME`.
+//! [SIZE]`, `netns NAME`, `segment SOCKET SEGMENT NAME MTU`.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use landbridge_lab::wires::{self, LabWires};
 use landbridge_lab::{exec as exec_module, start};
 use landbridge_linux::link::VlanProtocol;
 use landbridge_linux::{Handle, IfName, Namespace};
-use landbridge_nodestate::wires::{VlanLink, Wires as _};
+use landbridge_nodestate::wires::{SegmentLink, VlanLink, Wires as _};
 
 type Outcome<T = ExitCode> = Result<T, Box<dyn Error>>;
 
@@ -76,6 +76,17 @@ fn run(arguments: &[&str]) -> Outcome {
                 mtu: mtu.first().map(|mtu| mtu.parse()).transpose()?,
             };
             done(LabWires { socket: PathBuf::from(socket) }.make_vlan(&Handle::open()?, &vlan))
+        }
+        ["segment", socket, segment, name, mtu] => {
+            let segment = SegmentLink {
+                name: IfName::new(name)?,
+                segment: (*segment).to_owned(),
+                mtu: mtu.parse()?,
+                alias: "a wire".to_owned(),
+            };
+            done(
+                LabWires { socket: PathBuf::from(socket) }.make_segment(&Handle::open()?, &segment),
+            )
         }
         ["answer", address] => answer(address.parse()?),
         ["ping", address] => ping(address.parse()?, 32),

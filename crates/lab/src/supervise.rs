@@ -91,7 +91,7 @@ async fn supervise(inside: &Inside, shape: Shape, settings: Settings) -> Result<
     let (questions, mut asked) = mpsc::channel(64);
     let grace = settings.grace;
     let mut lab = Lab::build(inside, shape, settings, &questions)?;
-    let mut cables = lab.watch_cables()?;
+    let mut cables = Some(lab.watch_cables()?);
     loop {
         lab.start_due(Instant::now());
         lab.report();
@@ -140,7 +140,7 @@ async fn next_event(monitor: &mut Option<Monitor>) -> Option<Event> {
     match monitor.as_mut()?.next().await {
         Ok(event) => Some(event),
         Err(error) => {
-            tracing::error!("VLANs no longer follow their NICs: {error}");
+            tracing::error!("VLANs no longer follow their NICs, and empty segments stay: {error}");
             *monitor = None;
             None
         }

@@ -10,8 +10,12 @@
 //! a VLAN of a switch is a bridge of its own, made when the first node asks for it, so that frames of
 //! two VLANs meet nowhere, whatever the links are called.
 //!
+//! Segments of their own ([`segments`]) connect nodes beside all switches.
+//!
 //! Names are numbers (a link's name has 15 bytes) and always the same for one place in the shape;
 //! aliases say what they stand for.
+
+pub(crate) mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,6 +88,10 @@ impl Switches {
     }
 
     fn bridge(&self, name: &IfName, switch: &Switch, alias: &str) -> Result<LinkIndex> {
+        self.bridge_of(name, switch.mtu, alias)
+    }
+
+    fn bridge_of(&self, name: &IfName, mtu: u32, alias: &str) -> Result<LinkIndex> {
         let kind = LinkKind::Bridge(Bridge {
             stp: Some(false),
             // There is no querier; with snooping, neighbours would be lost after a while.
@@ -92,7 +100,7 @@ impl Switches {
         });
         // A bridge without a MAC of its own borrows one of its ports, and another when that one goes.
         let bridge = NewLink::new(name.clone(), kind)
-            .with_mtu(switch.mtu)
+            .with_mtu(mtu)
             .with_mac(derived("switch", alias))
             .with_alias(alias)
             .up();
@@ -121,7 +129,9 @@ impl Switches {
     /// Takes all cables of a node away.
     pub fn unplug(&self, number: usize) -> Result<()> {
         for link in self.net.links()? {
-            if place_of(link.name.as_str()).is_some_and(|place| place.node == number) {
+            let name = link.name.as_str();
+            let of_nic = place_of(name).is_some_and(|place| place.node == number);
+            if of_nic || segments::node_of(name) == Some(number) {
                 self.net.delete_link(link.index)?;
             }
         }

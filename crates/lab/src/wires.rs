@@ -14,10 +14,12 @@ use std::path::PathBuf;
 use landbridge_linux::Handle;
 use landbridge_linux::link::VlanProtocol;
 use landbridge_linux::probe::{Capabilities, Feature};
-use landbridge_nodestate::wires::{Kernel, VlanLink, WireError, Wires};
+use landbridge_nodestate::wires::{Kernel, SegmentLink, VlanLink, WireError, Wires};
 
 pub use self::client::{AskError, link, reboot, status};
-pub(crate) use self::protocol::{Answer, NodeRequest, OperatorRequest, VlanRequest};
+pub(crate) use self::protocol::{
+    Answer, NodeRequest, OperatorRequest, SegmentRequest, VlanRequest,
+};
 pub(crate) use self::server::{Asked, From, Question, serve};
 
 /// The socket in a node's directory.
@@ -25,7 +27,7 @@ pub const NODE_SOCKET: &str = "wires.sock";
 /// The operator's socket in the lab's directory.
 pub const SUPERVISOR_SOCKET: &str = "supervisor.sock";
 
-/// Makes VLANs for one node of a lab whose kernel has no 8021q.
+/// Makes segments for one node of a lab, and VLANs where the kernel has no 8021q.
 #[derive(Clone, Debug)]
 pub struct LabWires {
     /// The socket in the node's directory.
@@ -60,6 +62,18 @@ impl Wires for LabWires {
             // The base may be about to grow; until then it is the limit, as for the kernel.
             mtu: Some(vlan.mtu.map_or(base.mtu, |mtu| mtu.min(base.mtu))),
             mac: base.mac,
+        });
+        client::ask(&self.socket, &request)
+            .map_err(|error| WireError::Refused(error.to_string()))?;
+        Ok(())
+    }
+
+    fn make_segment(&self, _net: &Handle, segment: &SegmentLink) -> Result<(), WireError> {
+        let request = NodeRequest::Segment(SegmentRequest {
+            segment: segment.segment.clone(),
+            name: segment.name.clone(),
+            mtu: segment.mtu,
+            alias: segment.alias.clone(),
         });
         client::ask(&self.socket, &request)
             .map_err(|error| WireError::Refused(error.to_string()))?;

@@ -15,7 +15,9 @@ use kube::Client;
 use landbridge_agent::attachments::InProcess;
 use landbridge_agent::host::{self, HostDuty, HostSettings};
 use landbridge_agent::policy::{self, Duty, NodeNetwork};
-use landbridge_agent::{announce, cluster, ingress, kubelet, members, names, node, pods, services};
+use landbridge_agent::{
+    announce, cluster, fabric, ingress, kubelet, members, names, node, pods, services,
+};
 use landbridge_attach::daemon::Daemon;
 use landbridge_attach::objects::{KubeObjects, MakeClient, Objects};
 use landbridge_attach::own::OwnPlugins;
@@ -37,6 +39,8 @@ use crate::{up, version};
 
 /// Where whereabouts keeps its records.
 const RECORDS: &str = "kube-system";
+/// Where a node of a lab has its named network namespaces.
+const NETNS: &str = "/run/netns";
 
 /// Runs until told to stop.
 pub fn run(args: &AgentArgs, log_level: Option<LogLevel>) -> anyhow::Result<ExitCode> {
@@ -94,6 +98,9 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
         if let Some(lab) = &args.lab {
             duties.lab_node(&name, &NodeFile::read(lab)?, &daemon, dead)?;
         }
+    }
+    if let Some(lab) = &args.lab {
+        duties.fabric(lab);
     }
     tracing::info!(version = version::SHORT, "the agent runs");
     tokio::select! {
@@ -181,6 +188,17 @@ impl Duties {
         };
         let until = self.until();
         self.tasks.spawn(host::run(duty, until));
+    }
+
+    /// Networks, instances and routers of the lab's cloud.
+    fn fabric(&mut self, lab: &Path) {
+        let duty = fabric::Duty {
+            directory: lab.to_owned(),
+            netns: NETNS.into(),
+            wires: Arc::new(LabWires { socket: lab.join(NODE_SOCKET) }),
+        };
+        let until = self.until();
+        self.tasks.spawn(fabric::run(duty, until));
     }
 
     fn policy(&mut self, name: &str) {

@@ -194,7 +194,9 @@ Examples:
   landbridge exec worker-0 -- ip a
   landbridge exec edpm-compute-0 -- ping -c 1 172.17.0.30
   landbridge exec pod/glance-0 -n openstack -- ip route
-  landbridge exec pod/openstack/glance-0 -- ss -tlnp";
+  landbridge exec pod/openstack/glance-0 -- ss -tlnp
+  landbridge exec instance/amphora -- ip route
+  landbridge exec router/octavia-link-router -- ip a";
 
 const AGENT_HELP: &str = "\
 On a Kubernetes node: makes NodeNetworkConfigurationPolicies true and reports them, and serves the CNI
@@ -394,7 +396,7 @@ pub struct ExecArgs {
     #[arg(long, short, default_value = "default", value_name = "NAME")]
     pub namespace: String,
 
-    /// A node, pod/NAME, pod/NAMESPACE/NAME, or `switches`
+    /// A node, pod/NAME, pod/NAMESPACE/NAME, instance/NAME, router/NAME, or `switches`
     #[arg(value_name = "NODE|pod/NAME")]
     pub target: String,
 

@@ -182,6 +182,11 @@ fn running(state: &StateDir, info: &RunInfo) -> Report {
             state.lab().join("nodes").join(&node.name).join("agent.log").display()
         ));
     }
+    for node in &report.lab {
+        let errors = cloud_errors(&state.lab().join("nodes").join(&node.name));
+        let told = errors.into_iter().map(|error| format!("the cloud on {}: {error}", node.name));
+        report.problems.extend(told);
+    }
     if info.ready {
         match ask(&info.socket) {
             Ok(content) => report.content = Some(content),
@@ -206,6 +211,18 @@ fn lab(state: &StateDir) -> Vec<LabNode> {
             restarts: node.agent.restarts,
         })
         .collect()
+}
+
+/// What a node could not make of the embedded cloud; nothing where there is none.
+fn cloud_errors(node: &Path) -> Vec<String> {
+    use std::io::Read as _;
+    let read = || {
+        let mut text = Vec::new();
+        let file = std::fs::File::open(node.join(landbridge_fabric::status::FILE)).ok()?;
+        file.take(landbridge_fabric::status::MAX_BYTES).read_to_end(&mut text).ok()?;
+        serde_json::from_slice::<landbridge_fabric::NodeStatus>(&text).ok()
+    };
+    read().map(|status| status.errors).unwrap_or_default()
 }
 
 fn ask(socket: &Path) -> anyhow::Result<Content> {

@@ -9,6 +9,7 @@
 
 mod agents;
 pub(crate) mod cloud;
+mod fabric;
 pub(crate) mod ingress;
 mod lab;
 
@@ -243,6 +244,12 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
             let place = lab::Place { server: &server, state: &state, args, pki: &pki };
             let lab = lab::start(&place, &shape, embedded.as_ref(), &mut tasks, &stopped).await?;
             progress.step("lab", lab.describe());
+            if let Some(embedded) = &embedded {
+                let directory = std::path::absolute(state.lab())?;
+                let client = server.client(Identity::system("bootstrap"));
+                let (cloud, until) = (embedded.server.clone(), wait_for(stopped.clone()));
+                tasks.spawn(fabric::run(cloud, client, directory, shape.clone(), until));
+            }
             if let Some((listener, address)) = door {
                 let sockets = ingress::sockets(&std::path::absolute(state.lab())?, &shape);
                 tasks.spawn(ingress::run(listener, sockets, wait_for(stopped.clone())));

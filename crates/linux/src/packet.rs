@@ -12,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 use crate::link::LinkIndex;
 
 /// The longest frame that is read; what is asked for is shorter.
-const FRAME: usize = 256;
+const FRAME: usize = 2048;
 /// So much may wait: requests for a thousand addresses at once.
 const BUFFER: usize = 1 << 20;
 
@@ -23,36 +23,64 @@ pub enum Frames {
     Arp,
     /// Neighbour solicitations and advertisements.
     NeighbourDiscovery,
+    /// What clients of DHCP say. Also on a port of a bridge, before the bridge has it.
+    DhcpClients,
 }
 
 const ETH_ARP: u16 = 0x0806;
+const ETH_IPV4: u32 = 0x0800;
 const ETH_IPV6: u16 = 0x86dd;
+/// Everything, as it arrives: a bridge takes frames before those are asked who want one kind.
+const ETH_ALL: u16 = 3;
 
 impl Frames {
     fn ether_type(self) -> u16 {
         match self {
             Self::Arp => ETH_ARP,
             Self::NeighbourDiscovery => ETH_IPV6,
+            Self::DhcpClients => ETH_ALL,
         }
     }
 
     /// In the kernel's old filter language (BPF); nothing where the EtherType says it all.
-    fn filter(self) -> Option<[SockFilter; 7]> {
-        // Load a byte; jump if equal; return so many bytes.
-        const LOAD: u16 = 0x30;
-        const EQUAL: u16 = 0x15;
-        const RETURN: u16 = 0x06;
+    fn filter(self) -> Option<Vec<SockFilter>> {
+        // Load a byte, or two; jump if equal, else so many lines; return so many bytes.
+        let byte = |at| SockFilter::new(0x30, 0, 0, at);
+        let half = |at| SockFilter::new(0x28, 0, 0, at);
+        let equal = |value, then, otherwise| SockFilter::new(0x15, then, otherwise, value);
+        let pass = |bytes| SockFilter::new(0x06, 0, 0, bytes);
         let (next_header, kind) = (20, 54);
         let (icmp, solicitation, advertisement) = (58, 135, 136);
-        (self == Self::NeighbourDiscovery).then_some([
-            SockFilter::new(LOAD, 0, 0, next_header),
-            SockFilter::new(EQUAL, 0, 4, icmp),
-            SockFilter::new(LOAD, 0, 0, kind),
-            SockFilter::new(EQUAL, 1, 0, solicitation),
-            SockFilter::new(EQUAL, 0, 1, advertisement),
-            SockFilter::new(RETURN, 0, 0, u32::MAX),
-            SockFilter::new(RETURN, 0, 0, 0),
-        ])
+        let (ether_type, first, fragment, protocol, to) = (12, 14, 20, 23, 36);
+        let (plain, udp, server) = (0x45, 17, 67);
+        match self {
+            Self::Arp => None,
+            Self::NeighbourDiscovery => Some(vec![
+                byte(next_header),
+                equal(icmp, 0, 4),
+                byte(kind),
+                equal(solicitation, 1, 0),
+                equal(advertisement, 0, 1),
+                pass(u32::MAX),
+                pass(0),
+            ]),
+            Self::DhcpClients => Some(vec![
+                half(ether_type),
+                equal(ETH_IPV4, 0, 9),
+                // Without options, and in one piece: that is how clients send.
+                byte(first),
+                equal(plain, 0, 7),
+                half(fragment),
+                // Any fragment but the only one has a bit among these set; "do not split" is none of them.
+                SockFilter::new(0x45, 5, 0, 0x3fff),
+                byte(protocol),
+                equal(udp, 0, 3),
+                half(to),
+                equal(server, 0, 1),
+                pass(u32::MAX),
+                pass(0),
+            ]),
+        }
     }
 }
 

@@ -24,6 +24,16 @@ pub struct VlanLink {
     pub mtu: Option<u32>,
 }
 
+/// A link into a segment of a lab, which connects nodes and carries nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentLink {
+    pub name: IfName,
+    /// What the segment is known by; 1 to 11 letters, digits and hyphens.
+    pub segment: String,
+    pub mtu: u32,
+    pub alias: String,
+}
+
 /// Why a wire was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -39,6 +49,13 @@ pub trait Wires: Send + Sync {
     /// Makes the link `vlan.name` carrying VLAN `vlan.id` of the link `vlan.base`, in the handle's
     /// namespace, down and without addresses.
     fn make_vlan(&self, net: &Handle, vlan: &VlanLink) -> Result<(), WireError>;
+
+    /// Makes the link `segment.name` into a segment, in the handle's namespace, down and without
+    /// addresses. Only labs have segments.
+    fn make_segment(&self, _net: &Handle, segment: &SegmentLink) -> Result<(), WireError> {
+        let name = &segment.segment;
+        Err(WireError::Refused(format!("only a lab has segments, so there is no segment {name}")))
+    }
 }
 
 /// Real VLAN links, by the kernel's 8021q.

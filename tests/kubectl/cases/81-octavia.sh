@@ -92,7 +92,7 @@ t "octavia: what others change comes back, and what cannot be is told" oct_kept
 oct_goes() {
     oct_server
     oc patch openstackcontrolplane controlplane --type merge -p '{"spec":{"octavia":{"enabled":false}}}'
-    eventually 30 gone -n openstack octavia octavia
+    eventually 30 fails NotFound oc get octavia octavia
     cloud gone
     # The attachment is the user's, and stays when OVN goes.
     oc delete openstackcontrolplane controlplane --timeout=60s

@@ -23,10 +23,10 @@ use crate::info::{LabInfo, NodeInfo, VERSION, Vlans};
 use crate::node::{self, Spaces};
 use crate::process::Process;
 use crate::spec::{Kind, Node, Shape};
-use crate::switches::{Port, Switches, is_about_a_nic};
+use crate::switches::{Port, Switches, is_about_a_nic, segments};
 use crate::wires::{
     self, Answer, Asked, From, NODE_SOCKET, NodeRequest, OperatorRequest, Question,
-    SUPERVISOR_SOCKET, VlanRequest,
+    SUPERVISOR_SOCKET, SegmentRequest, VlanRequest,
 };
 
 /// The processes of a node that is switched off must be gone by then.
@@ -199,6 +199,7 @@ impl Lab {
     pub fn answer(&mut self, asked: Asked) -> Answer {
         let outcome = match asked {
             Asked::Node(number, NodeRequest::Vlan(request)) => self.vlan(number, request),
+            Asked::Node(number, NodeRequest::Segment(request)) => self.segment(number, &request),
             Asked::Operator(OperatorRequest::Reboot { node }) => self.reboot(&node),
             Asked::Operator(OperatorRequest::Link { node, nic, up }) => self.cable(&node, &nic, up),
             Asked::Operator(OperatorRequest::Status {}) => {
@@ -240,6 +241,20 @@ impl Lab {
         self.switches.vlan(&self.shape, number, place, &running.spaces.net, &port)
     }
 
+    fn segment(&self, number: usize, request: &SegmentRequest) -> Result<()> {
+        let node = self.node(number)?;
+        let running = self.nodes.get(number).ok_or_else(|| Error::refused("no such node"))?;
+        let wire = segments::Wire {
+            node: number,
+            called: &node.name,
+            segment: &request.segment,
+            name: &request.name,
+            mtu: request.mtu,
+            alias: &request.alias,
+        };
+        self.switches.segment(&wire, &running.spaces.net)
+    }
+
     fn cable(&mut self, node: &str, nic: &str, up: bool) -> Result<()> {
         let number = self.find(node)?;
         let node = self.node(number)?;
@@ -251,19 +266,23 @@ impl Lab {
         self.switches.set_cable(number, place, up)
     }
 
-    /// Where VLANs are segments somebody must see to it that they go down with their NIC.
-    pub fn watch_cables(&self) -> Result<Option<Monitor>> {
-        match self.switches.vlans() {
-            Vlans::Kernel => Ok(None),
-            Vlans::Segments => self.switches.monitor().map(Some),
-        }
+    /// Where VLANs are segments somebody must see to it that they go down with their NIC; and a segment
+    /// of its own goes with the last wire into it.
+    pub fn watch_cables(&self) -> Result<Monitor> {
+        self.switches.monitor()
     }
 
     pub fn cable_changed(&self, event: &Event) {
-        if is_about_a_nic(event)
+        if self.switches.vlans() == Vlans::Segments
+            && is_about_a_nic(event)
             && let Err(error) = self.switches.follow()
         {
             tracing::error!("VLANs do not follow their NIC: {error}");
+        }
+        if segments::may_have_ended_one(event)
+            && let Err(error) = self.switches.sweep()
+        {
+            tracing::error!("segments that nobody is on any more stay: {error}");
         }
     }
 

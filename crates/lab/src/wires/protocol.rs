@@ -13,6 +13,7 @@ pub(super) const MAX_QUESTION: u64 = 64 << 10;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) enum NodeRequest {
     Vlan(VlanRequest),
+    Segment(SegmentRequest),
 }
 
 /// A link into a VLAN.
@@ -26,6 +27,16 @@ pub(crate) struct VlanRequest {
     pub name: IfName,
     pub mtu: Option<u32>,
     pub mac: Option<MacAddr>,
+}
+
+/// A link into a segment that carries nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SegmentRequest {
+    pub segment: String,
+    pub name: IfName,
+    pub mtu: u32,
+    pub alias: String,
 }
 
 /// What the operator may ask for.

@@ -159,6 +159,19 @@ impl Lab {
         self.own_on(node, &[&["vlan", socket.to_str().unwrap(), base, &id, name], mtu].concat())
     }
 
+    /// Gives a node a wire into a segment, with an address, switched on.
+    pub fn segment(&self, node: &str, segment: &str, name: &str, address: &str) {
+        let made = self.make_segment(node, segment, name, "1442");
+        assert!(made.status.success(), "{node} {name}: {made:?}");
+        self.on(node, &["ip", "addr", "add", address, "dev", name]);
+        self.on(node, &["ip", "link", "set", name, "up"]);
+    }
+
+    pub fn make_segment(&self, node: &str, segment: &str, name: &str, mtu: &str) -> Output {
+        let socket = self.directory.join("nodes").join(node).join("wires.sock");
+        self.own_on(node, &["segment", socket.to_str().unwrap(), segment, name, mtu])
+    }
+
     /// The processes that have to do with this lab, as the host sees them.
     pub fn processes(&self) -> Vec<u32> {
         let mark = self.directory.as_os_str().as_encoded_bytes();

@@ -11,3 +11,4 @@ mod exec;
 mod harness;
 mod network;
 mod nodes;
+mod segments;

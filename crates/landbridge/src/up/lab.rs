@@ -168,7 +168,8 @@ async fn wait_for_nodes(client: &Client, shape: &Shape) -> anyhow::Result<()> {
     }
 }
 
-fn ready(node: &Node) -> bool {
+/// Whether a node says that it is ready, and nobody says otherwise.
+pub(super) fn ready(node: &Node) -> bool {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

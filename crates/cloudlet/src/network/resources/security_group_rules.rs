@@ -1,6 +1,6 @@
 //! Rules of security groups: what may come in and go out.
 
-mod protocol;
+pub(crate) mod protocol;
 
 use std::net::IpAddr;
 
