@@ -62,6 +62,6 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { period: SignedDuration::from_secs(5), longest_wait: SignedDuration::from_secs(30) }
+        Self { period: SignedDuration::from_secs(5), longest_wait: SignedDuration::from_secs(10) }
     }
 }

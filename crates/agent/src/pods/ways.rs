@@ -90,17 +90,23 @@ fn changes(
 /// Has everything in a pod's network as it asks for. Blocks for a moment; needs a runtime.
 pub fn keep(network: &Path, ways: &Ways) -> anyhow::Result<()> {
     let net = Handle::in_namespace(&Namespace::open(network)?)?;
-    let (stale, wanted) = changes(&net.addresses()?, ways.alias).map_err(anyhow::Error::msg)?;
+    // One of the two may be wrong, and the other one is still of use.
+    let addressed = keep_alias(&net, ways.alias);
+    for prefix in &ways.prefixes {
+        net.ensure_route(&Route::via(*prefix, ways.gateway))?;
+    }
+    addressed
+}
+
+fn keep_alias(net: &Handle, alias: Option<IpAddr>) -> anyhow::Result<()> {
+    let (stale, wanted) = changes(&net.addresses()?, alias).map_err(anyhow::Error::msg)?;
     for address in &stale {
         net.delete_address(address)?;
     }
     if let Some(address) = &wanted
         && net.ensure_address(address)? == Ensured::Created
     {
-        announce(&net, address).with_context(|| format!("cannot announce {}", address.ip()))?;
-    }
-    for prefix in &ways.prefixes {
-        net.ensure_route(&Route::via(*prefix, ways.gateway))?;
+        announce(net, address).with_context(|| format!("cannot announce {}", address.ip()))?;
     }
     Ok(())
 }

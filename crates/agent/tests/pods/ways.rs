@@ -68,7 +68,7 @@ fn a_health_manager_has_its_address_and_the_way_to_amphorae() {
         label(&node, "other", json!("10.9.1.97")).await;
         until_alone(&net, &["10.9.0.97"]).await;
         let own = net.expect_link(&name("eth0")).unwrap().mac.unwrap();
-        let told = arp::Packet::gratuitous(Mac(own.0), Ipv4Addr::new(10, 9, 0, 97))
+        let told = arp::Arp::gratuitous(Mac(own.0), Ipv4Addr::new(10, 9, 0, 97))
             .map(|packet| packet.write());
         let heard = async {
             loop {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::entity::{Entity, Field, Is};
 use super::refusal::Refusal;
-use super::{assign, credentials, members, password, show};
+use super::{assign, credentials, members, password, show, token};
 use crate::object::Object;
 use crate::state::{Blank, Kind, State, Tx};
 
@@ -185,6 +185,7 @@ pub static USERS: Entity = Entity {
         if user.get("password") == before.get("password") {
             return Ok(user);
         }
+        token::revoke_all(tx, before.id());
         Ok(hashed(tx, user))
     },
     delete: |tx, user| {

@@ -405,5 +405,6 @@ fn change_password(tx: &mut Tx<'_>, who: &Caller, request: &Request, id: &str) -
     let rounds = tx.config.password_rounds;
     user.set("password", password::hash(tx.chance, rounds, &new));
     tx.put(&USER, user);
+    token::revoke_all(tx, id);
     done()
 }

@@ -125,6 +125,10 @@ pub fn check(state: &State, now: Timestamp, text: &str) -> Option<Caller> {
     if claims.audit_ids.iter().any(|id| state.exists(&REVOCATION, id)) {
         return None;
     }
+    let before = state.get(&REVOCATION, &of_user(&claims.user));
+    if before.and_then(|row| row.number("before")).is_some_and(|before| claims.issued <= before) {
+        return None;
+    }
     resolve(state, &claims)
 }
 
@@ -186,8 +190,31 @@ fn named(state: &State, object: &Object) -> Option<Named> {
     })
 }
 
+/// The row about all tokens of a user up to a second.
+fn of_user(user: &str) -> String {
+    format!("user/{user}")
+}
+
+/// Revokes all tokens that a user has had so far, those of this second included: so it is when a password changes.
+pub fn revoke_all(tx: &mut Tx<'_>, user: &str) {
+    forget_over(tx);
+    let now = tx.now.as_second();
+    let until = now.saturating_add(tx.config.token_seconds);
+    let row = json!({"id": of_user(user), "before": now, "until": until});
+    tx.put(&REVOCATION, Object::from_value(row));
+}
+
 /// Revokes a token, and forgets those that have ended.
 pub fn revoke(tx: &mut Tx<'_>, caller: &Caller) {
+    forget_over(tx);
+    if let Some(id) = caller.audit_ids.first() {
+        let row = json!({"id": id, "until": caller.expires.as_second()});
+        tx.put(&REVOCATION, Object::from_value(row));
+    }
+}
+
+/// Tokens that have ended need no revocation.
+fn forget_over(tx: &mut Tx<'_>) {
     let now = tx.now.as_second();
     let over: Vec<Object> = tx
         .all(&REVOCATION)
@@ -195,9 +222,5 @@ pub fn revoke(tx: &mut Tx<'_>, caller: &Caller) {
         .collect();
     for row in over {
         tx.delete(&REVOCATION, row.id());
-    }
-    if let Some(id) = caller.audit_ids.first() {
-        let row = json!({"id": id, "until": caller.expires.as_second()});
-        tx.put(&REVOCATION, Object::from_value(row));
     }
 }

@@ -123,6 +123,13 @@ fn a_token_ends_with_its_time_its_revocation_its_role_and_its_user() {
     assert!(!works(&mut world, &kept));
     let enable = json!({"user": {"enabled": true}});
     world.keystone_with("admin", &format!("PATCH users/{user}"), &enable);
+    assert!(works(&mut world, &kept));
+    // A new password ends all tokens of its user, and nobody else's.
+    let reset = json!({"user": {"password": "member-secret"}});
+    assert_eq!(world.keystone_with("admin", &format!("PATCH users/{user}"), &reset).status, 200);
+    assert!(!works(&mut world, &kept));
+    let kept = fresh(&mut world);
+    assert!(works(&mut world, &kept));
     world.now += jiff::SignedDuration::from_secs(world.cloud.config().token_seconds);
     assert!(!works(&mut world, &kept), "a day is over");
 }

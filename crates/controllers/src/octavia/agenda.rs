@@ -99,12 +99,12 @@ mod tests {
         let mut agenda = Agenda::new(Settings::default());
         assert_eq!(agenda.wake_at(), None);
         agenda.note(&key, at(0));
-        assert_eq!(agenda.take(at(0)), [key.clone()]);
+        assert_eq!(agenda.take(at(0)), std::slice::from_ref(&key));
         assert_eq!((agenda.take(at(9_000)).len(), agenda.wake_at()), (0, None), "one at a time");
         agenda.ended(&key, true, at(100));
         assert_eq!(agenda.wake_at(), Some(at(5_100)));
         let mut now = 5_100;
-        for wait in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
+        for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
             assert_eq!(agenda.take(at(now)).len(), 1);
             agenda.ended(&key, false, at(now));
             now += wait;

@@ -254,14 +254,15 @@ pub fn condition(
                 let severity = if *is_passing { Severity::Warning } else { Severity::Error };
                 bad(severity, "Error", format!("{FAILED} {why}"))
             }
-            Some(Ended::Done(done)) => match &found.shortage {
-                Some(shortage) => bad(Severity::Error, "Error", format!("{FAILED} {shortage}")),
-                None => {
+            Some(Ended::Done(done)) => {
+                if let Some(shortage) = &found.shortage {
+                    bad(Severity::Error, "Error", format!("{FAILED} {shortage}"))
+                } else {
                     let note = done.note.iter().map(|note| format!("; {note}"));
                     let message = [COMPLETED.to_owned()].into_iter().chain(note).collect();
                     (ConditionStatus::True, Severity::None, READY.to_owned(), message)
                 }
-            },
+            }
         }
     };
     let seconds = Timestamp::from_second(now.as_second()).unwrap_or(now);

@@ -32,7 +32,7 @@ pub fn router() -> Map<String, Value> {
 pub fn port(port: Option<&Thing>) -> Map<String, Value> {
     let mut fields = map(json!({
         "description": "", "admin_state_up": true, "port_security_enabled": true, "allowed_address_pairs": [],
-        "binding:vnic_type": "normal", "binding:profile": {}, "dns_name": "", "dns_domain": "", "qos_policy_id": null,
+        "binding:profile": {}, "dns_name": "", "dns_domain": "", "qos_policy_id": null,
         "numa_affinity_policy": null,
     }));
     // An option goes only when it is named without a value.

@@ -119,9 +119,8 @@ fn is_fixed(kind: &str, field: &str, object: &Value) -> bool {
 /// What may be as it is.
 fn is_harmless(kind: &str, field: &str, object: &Value) -> bool {
     match (kind, field) {
-        // What a rule is for cannot be changed, and nobody minds; tags of others on what carries none of ours; what IPv4
-        // does not have; what follows from policies.
-        ("security-group-rules", "description" | "name" | "tags")
+        // Tags of others on what carries none of ours; what IPv4 does not have; what follows from policies.
+        ("security-group-rules", "name" | "tags")
         | ("ports" | "routers", "tags")
         | ("subnets", "ipv6_address_mode" | "ipv6_ra_mode")
         | ("security-groups", "shared") => true,

@@ -157,15 +157,29 @@ fn while_it_is_made_and_something_is_done_late() {
     while_it_is_made(Fault::Late);
 }
 
+/// One zone goes, another comes, pool and gateway move.
+fn while_it_is_changed(faults: &[Fault]) {
+    let zone =
+        |name: &str, cidr: &str| json!({"lbMgmtNetwork": {"availabilityZoneCIDRs": {name: cidr}}});
+    let before = designed(&zone("edge-a", "172.25.0.0/24"), &json!({}));
+    let moved = json!({"range_end": "172.23.0.80", "routes": [{"dst": "172.24.0.0/16", "gw": "172.23.0.160"}]});
+    let after = designed(&zone("edge-b", "172.27.0.0/24"), &moved);
+    run(each_call(&[keep(&before)], &keep(&after), faults));
+}
+
 #[test]
-fn while_it_is_changed() {
-    let spec = json!({"lbMgmtNetwork": {"availabilityZoneCIDRs": {"edge-b": "172.27.0.0/24"}}});
-    let change = json!({"range_end": "172.23.0.80", "routes": [{"dst": "172.24.0.0/16", "gw": "172.23.0.160"}]});
-    let small = designed(
-        &json!({"lbMgmtNetwork": {"availabilityZoneCIDRs": {"edge-a": "172.25.0.0/24"}}}),
-        &json!({}),
-    );
-    run(each_call(&[keep(&small)], &keep(&designed(&spec, &change)), &Fault::ALL));
+fn while_it_is_changed_and_somebody_is_in_the_way() {
+    while_it_is_changed(&[Fault::Conflict]);
+}
+
+#[test]
+fn while_it_is_changed_and_neutron_is_not_there() {
+    while_it_is_changed(&[Fault::Broken, Fault::Unreachable]);
+}
+
+#[test]
+fn while_it_is_changed_and_answers_are_lost() {
+    while_it_is_changed(&[Fault::LostReply, Fault::Late]);
 }
 
 #[test]
@@ -175,7 +189,7 @@ fn while_it_is_taken_away() {
 
 /// On a real Neutron, where everything takes its time: every answer to a write is lost once, while the seed's networks
 /// are made, and while they go. Each loss is one pass more.
-pub async fn each_answer_lost(place: &Place) {
+async fn each_answer_lost(place: &Place) {
     for task in [keep(&seed()), Task::Remove] {
         let (front, plan) = broken(place);
         let mut at = 0;
@@ -215,4 +229,9 @@ pub async fn each_answer_lost(place: &Place) {
             assert_eq!(place.all_of("networks").await.len(), 0, "{}", place.name);
         }
     }
+}
+
+#[test]
+fn each_answer_lost_on_a_real_keystone_and_neutron() {
+    crate::servers::on_real_ones(each_answer_lost);
 }

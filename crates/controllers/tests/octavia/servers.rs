@@ -7,9 +7,8 @@ use landbridge_plan::octavia::Design;
 use serde_json::{Value, json};
 
 use crate::observed::observed;
-use crate::place::{Place, run};
+use crate::place::{Place, alone, run};
 use crate::scene::{assert_same, designed, keep, owner, seed, zones};
-use crate::{fields, interrupted};
 
 pub async fn settle(place: &Place, task: &Task) -> Found {
     let mut whys = Vec::new();
@@ -298,18 +297,19 @@ fn on_the_embedded_cloud() {
     run(all(&Place::embedded()));
 }
 
-/// One after the other: there is one cloud, and the names are the same.
-#[test]
-fn on_a_real_keystone_and_neutron() {
+/// On each real cloud, empty before and after, and alone: the names are the same.
+pub fn on_real_ones(story: impl AsyncFn(&Place)) {
+    let _alone = alone();
     for place in Place::real() {
         run(async {
             clear(&place).await;
-            all(&place).await;
-            fields::every_field(&place).await;
+            story(&place).await;
             settle(&place, &Task::Remove).await;
-            fields::every_object(&place).await;
-            settle(&place, &Task::Remove).await;
-            interrupted::each_answer_lost(&place).await;
         });
     }
+}
+
+#[test]
+fn on_a_real_keystone_and_neutron() {
+    on_real_ones(all);
 }

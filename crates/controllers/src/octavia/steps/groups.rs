@@ -8,7 +8,7 @@ use super::super::names::{GROUPS, entries};
 use super::super::seen::Thing;
 use super::{Kind, Wanted, Work, map};
 
-/// What tells one rule from another. What it is for cannot be changed, and nobody minds.
+/// What tells one rule from another: none of it can be changed.
 const TELLING: [&str; 8] = [
     "direction",
     "ethertype",
@@ -49,7 +49,11 @@ impl<'a> Work<'a> {
         let wanted = rules(is_health);
         let have: Vec<&Value> = group.list("security_group_rules").collect();
         for rule in &wanted {
-            if have.iter().any(|other| is_rule(rule, other)) {
+            if let Some(found) = have.iter().find(|other| is_rule(rule, other)) {
+                // A group that was there before keeps the words of whoever made it.
+                if is_made {
+                    self.describe(found, rule, name);
+                }
                 continue;
             }
             let mut body = rule.clone();
@@ -76,6 +80,18 @@ impl<'a> Work<'a> {
                     Call::delete(Service::Network, format!("/security-group-rules/{id}")),
                 );
             }
+        }
+    }
+
+    /// A rule that says something else about itself goes, and is made anew in the next round: Neutron has the call
+    /// that would change the words, and breaks when it is made.
+    fn describe(&mut self, have: &Value, wanted: &Value, group: &str) {
+        let words = wanted["description"].as_str().unwrap_or_default();
+        let id = have["id"].as_str().filter(|_| !is_same(&words.into(), &have["description"]));
+        if let Some(id) = id {
+            let title =
+                format!("take out a rule of security group {group} that says something else");
+            self.step(title, Call::delete(Service::Network, format!("/security-group-rules/{id}")));
         }
     }
 

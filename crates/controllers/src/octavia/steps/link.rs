@@ -117,9 +117,23 @@ impl<'a> Work<'a> {
         if on_it().any(|port| port.name() == names.port && port.project() != admin) {
             wanted.project = None;
         }
+        // Neutron changes what kind of NIC it is only for a port that is bound nowhere.
+        let kind = map(json!({"binding:vnic_type": "normal"}));
+        let is_free = |port: &Thing| matches!(port.text("binding:vif_type"), "" | "unbound");
+        if named.is_none_or(is_free) {
+            wanted.fields.extend(kind);
+        } else {
+            wanted.fixed = kind;
+        }
         let ports = on_it().collect::<Vec<_>>();
         let choice = self.noted(&wanted, Noted::Port, ports.into_iter());
         let port = choice.one?;
+        for text in wanted.immovable(port) {
+            self.trouble(format!(
+                "{text} while it is bound: delete the port ({}), or take it out of the router; it is made anew then",
+                port.id()
+            ));
+        }
         if choice.is_made {
             self.made_ports.push((network.id().to_owned(), port.id().to_owned()));
         }
