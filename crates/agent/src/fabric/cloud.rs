@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use landbridge_fabric::{Instance, Network, NodePlan, NodeStatus, Router, names, rules};
@@ -16,9 +17,10 @@ use landbridge_nodestate::wires::Wires;
 use super::guests::{Guest, free_name};
 use super::leases::{Answering, Leased};
 use super::networks::{Networks, sweep_node};
+use super::nft;
 use super::plugs::{self, Plug};
+use super::routers::{self, Known};
 use super::spaces::{self, Use};
-use super::{nft, routers};
 
 /// The cloud on a node, as far as this process keeps it.
 pub struct Cloud {
@@ -27,8 +29,8 @@ pub struct Cloud {
     wires: Arc<dyn Wires>,
     /// The rules that stand; nothing: unknown.
     guard: Option<String>,
-    /// The same of routers, by id.
-    translations: BTreeMap<String, Option<String>>,
+    /// By router.
+    routers: BTreeMap<String, Known>,
     /// By instance.
     guests: BTreeMap<String, Guest>,
     /// By port.
@@ -43,7 +45,7 @@ impl Cloud {
             netns,
             wires,
             guard: None,
-            translations: BTreeMap::new(),
+            routers: BTreeMap::new(),
             guests: BTreeMap::new(),
             leases: BTreeMap::new(),
         }
@@ -84,7 +86,7 @@ impl Cloud {
                 guest.end();
             }
         }
-        self.translations.retain(|id, _| routers.contains(&id.as_str()));
+        self.routers.retain(|id, _| routers.contains(&id.as_str()));
         let ports: Vec<&str> =
             plan.instances.iter().flat_map(|it| &it.ports).map(|port| port.id.as_str()).collect();
         self.leases.retain(|port, _| ports.contains(&port.as_str()));
@@ -152,11 +154,12 @@ impl Cloud {
         let name = names::router(&router.id);
         let found = named::list(&self.netns)?.contains(&name);
         let net = spaces::ensure(&self.netns, &name, Use::Router)?;
-        let applied = self.translations.entry(router.id.clone()).or_default();
         if !found {
-            *applied = None;
+            self.routers.remove(&router.id);
         }
-        routers::ensure(cloud, &net, router, bridges, applied)
+        let fresh = || Known::new(Instant::now());
+        let known = self.routers.entry(router.id.clone()).or_insert_with(fresh);
+        routers::ensure(cloud, &net, router, bridges, known)
     }
 
     fn instance(

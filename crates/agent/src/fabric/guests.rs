@@ -165,7 +165,7 @@ pub fn free_name(there: &[Link], place: usize) -> anyhow::Result<IfName> {
         let name = format!("eth{number}");
         !there.iter().any(|link| link.name.as_str() == name)
     };
-    let number = (place..place + 1).chain(0..=there.len()).find(is_free).unwrap_or(place);
+    let number = std::iter::once(place).chain(0..=there.len()).find(is_free).unwrap_or(place);
     Ok(IfName::new(&format!("eth{number}"))?)
 }
 

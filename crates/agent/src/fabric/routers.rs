@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ipnet::IpNet;
@@ -20,21 +21,54 @@ use super::plugs::Plug;
 /// What marks addresses and routes that the cloud gave, so that only those are taken away again.
 const OURS: u8 = 76;
 
-/// Has a router with all it needs; its interfaces' taps are told by name. `applied` is what stands in its rules.
+/// A router that has just come here is told of at every look, for so long: what leads to it may still be on its way, and
+/// switches believe what they heard last.
+const EAGER: Duration = Duration::from_mins(1);
+/// Later, so often.
+const CALM: Duration = Duration::from_mins(1);
+
+/// What this process knows of a router.
+#[derive(Debug)]
+pub struct Known {
+    /// The rules that stand; nothing: unknown.
+    rules: Option<String>,
+    since: Instant,
+    told: Option<Instant>,
+}
+
+impl Known {
+    /// Nothing yet.
+    pub fn new(now: Instant) -> Self {
+        Self { rules: None, since: now, told: None }
+    }
+
+    /// Whether neighbours are to be told where its addresses are, also of those that are not new.
+    fn tells(&mut self, now: Instant) -> bool {
+        let eager = now.duration_since(self.since) < EAGER;
+        let tells = eager || self.told.is_none_or(|told| now.duration_since(told) >= CALM);
+        if tells {
+            self.told = Some(now);
+        }
+        tells
+    }
+}
+
+/// Has a router with all it needs.
 pub fn ensure(
     cloud: &Handle,
     net: &Handle,
     router: &Router,
     bridges: &HashMap<String, LinkIndex>,
-    applied: &mut Option<String>,
+    known: &mut Known,
 ) -> anyhow::Result<()> {
     // First the rules: nothing leaves untranslated that is to be translated.
     let text = rules::router(router);
-    if applied.as_ref() != Some(&text) {
-        *applied = None;
+    if known.rules.as_ref() != Some(&text) {
+        known.rules = None;
         nft::run(net.namespace(), &text)?;
-        *applied = Some(text);
+        known.rules = Some(text);
     }
+    let tells = known.tells(Instant::now());
     let mut kept = Vec::new();
     for interface in &router.interfaces {
         let bridge = *bridges
@@ -46,7 +80,7 @@ pub fn ensure(
         let floating = floating.map(|it| IpNet::from(IpAddr::from(it.outside)));
         let wanted: Vec<IpNet> = interface.addresses.iter().copied().chain(floating).collect();
         let new = addresses(net, link.index, &wanted)?;
-        announce(net, &link, interface, &new);
+        announce(net, &link, interface, if tells { &wanted } else { &new });
     }
     for link in net.links()? {
         let ours = link.name.as_str().starts_with("qr-") || link.name.as_str().starts_with("qg-");
@@ -130,14 +164,14 @@ pub fn routes(
 }
 
 /// Tells everybody on a network where addresses are now. What does not go out is asked for soon enough.
-fn announce(net: &Handle, link: &Link, interface: &Interface, new: &[IpNet]) {
-    if new.is_empty() {
+fn announce(net: &Handle, link: &Link, interface: &Interface, addresses: &[IpNet]) {
+    if addresses.is_empty() {
         return;
     }
     let own = Mac(interface.mac.0);
     let send = || {
         let socket = PacketSocket::open(link.index, Frames::Arp)?;
-        for address in new {
+        for address in addresses {
             match address.addr() {
                 IpAddr::V4(ip) => {
                     for packet in arp::Arp::gratuitous(own, ip) {
@@ -155,5 +189,20 @@ fn announce(net: &Handle, link: &Link, interface: &Interface, new: &[IpNet]) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, link = %link.name, "cannot announce addresses"),
         Err(error) => tracing::debug!(%error, link = %link.name, "cannot announce addresses"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_is_told_of_often_and_then_now_and_then() {
+        let began = Instant::now();
+        let mut known = Known::new(began);
+        let mut tells = |seconds: u64| known.tells(began + Duration::from_secs(seconds));
+        assert!(tells(0) && tells(3) && tells(59), "what leads to it may come later");
+        assert!(!tells(61) && !tells(118));
+        assert!(tells(120) && !tells(123), "once a minute");
     }
 }

@@ -38,13 +38,17 @@ fn namespace() -> Namespace {
 
 /// Whether namespaces can be made here; says so where they cannot.
 pub fn can() -> bool {
-    if rustix::process::geteuid().is_root() {
+    let why = if !rustix::process::geteuid().is_root() {
+        "needs root"
+    } else if !namespace().run(|| Path::new("/proc/sys/net/bridge").exists()).unwrap() {
+        "the kernel has no br_netfilter"
+    } else {
         return true;
-    }
-    eprintln!("skipped: fabric: needs root");
+    };
+    eprintln!("skipped: fabric: {why}");
     if let Some(path) = std::env::var_os("LANDBRIDGE_SKIP_FILE") {
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
-        writeln!(file, "the cloud on a real kernel: needs root").unwrap();
+        writeln!(file, "the cloud on a real kernel: {why}").unwrap();
     }
     false
 }
@@ -197,10 +201,6 @@ impl Node {
         named::open(&self.netns, &names::instance(id)).unwrap()
     }
 
-    pub fn router(&self, id: &str) -> Namespace {
-        named::open(&self.netns, &names::router(id)).unwrap()
-    }
-
     pub fn spaces(&self) -> Vec<String> {
         named::list(&self.netns).unwrap()
     }
@@ -282,6 +282,7 @@ pub fn serve(within: &Namespace) {
 }
 
 /// Waits until it becomes so.
+#[allow(clippy::needless_pass_by_value)] // what is wanted is written where it is wanted
 pub fn eventually<T: std::fmt::Debug + PartialEq>(wanted: T, mut look: impl FnMut() -> T) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {

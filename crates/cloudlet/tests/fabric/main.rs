@@ -291,7 +291,7 @@ fn addresses_are_leased_or_told_otherwise() {
     };
     let leased = subnet(json!({"cidr": "10.0.0.0/24", "ip_version": 4}));
     let told = subnet(json!({"cidr": "10.1.0.0/24", "ip_version": 4, "enable_dhcp": false}));
-    let six = subnet(json!({"cidr": "fd00:1::/64", "ip_version": 6}));
+    let six = subnet(json!({"cidr": "fd00:1::/64", "ip_version": 6, "gateway_ip": "fd00:1::1"}));
     let fixed: Vec<Value> =
         [&told, &leased, &leased, &six].iter().map(|id| json!({"subnet_id": id})).collect();
     let port = stage.make("ports", json!({"network_id": net, "fixed_ips": fixed}));
