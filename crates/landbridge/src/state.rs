@@ -21,8 +21,16 @@ use crate::process::ProcessId;
 
 const MARK: &str = "landbridge state 1\n";
 /// Everything we put into the directory. Nothing else is ever removed.
-const FILES: &[&str] =
-    &["run.json", "kubeconfig", "clouds.yaml", "admin.sock", "landbridge.log", "port", "lock", "format"];
+const FILES: &[&str] = &[
+    "run.json",
+    "kubeconfig",
+    "clouds.yaml",
+    "admin.sock",
+    "landbridge.log",
+    "port",
+    "lock",
+    "format",
+];
 const DIRECTORIES: &[&str] = &["store", "pki", "lab", "cloud"];
 
 /// A state directory, existing or not.

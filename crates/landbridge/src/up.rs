@@ -212,8 +212,7 @@ async fn start(args: &UpArgs, progress: &mut Progress) -> anyhow::Result<Started
 
     let embedded = match choice {
         cloud::Choice::Embedded => {
-            let made =
-                cloud::Embedded::start(&state, shape.as_ref(), &mut tasks, &stopped).await?;
+            let made = cloud::Embedded::start(&state, shape.as_ref(), &mut tasks, &stopped).await?;
             progress.step("cloud", made.describe());
             running.serves_cloud(&made.url)?;
             settings.cloud = Some(made.client()?);

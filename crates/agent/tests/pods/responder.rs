@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use landbridge_agent::responder::{Container, HandedPort, Port, Problem, Protocol, Report, ResponderConfig};
+use landbridge_agent::responder::{
+    Container, HandedPort, Port, Problem, Protocol, Report, ResponderConfig,
+};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};

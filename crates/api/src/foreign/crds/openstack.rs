@@ -183,12 +183,20 @@ fn management_network() -> Schema {
     open(object(
         "The networks amphorae are on. What is not said follows from the attachment.",
         [
-            ("manageLbMgmtNetworks", flag("Whether networks are made; otherwise they are looked for.")),
+            (
+                "manageLbMgmtNetworks",
+                flag("Whether networks are made; otherwise they are looked for."),
+            ),
             (
                 "createDefaultLbMgmtNetwork",
-                flag("Whether there is one for all zones, with the prefix of the attachment's route."),
+                flag(
+                    "Whether there is one for all zones, with the prefix of the attachment's route.",
+                ),
             ),
-            ("lbMgmtRouterGateway", text("The router's address, where the attachment has no route.")),
+            (
+                "lbMgmtRouterGateway",
+                text("The router's address, where the attachment has no route."),
+            ),
             ("availabilityZones", texts("Zones of the default network and the router.")),
             ("availabilityZoneCIDRs", map("Further networks: zones and their prefixes.", text(""))),
         ],
