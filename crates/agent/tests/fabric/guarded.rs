@@ -135,7 +135,19 @@ fn an_instance_sends_from_its_own_addresses_only() {
         ask_from(&first, "10.0.0.5", to).is_err(),
         "nor is it put right behind its owner's back"
     );
+    // Also where nobody has to ask for the way.
+    let hears = second.run(|| UdpSocket::bind(("10.0.0.6", 9000)).unwrap()).unwrap();
+    hears.set_read_timeout(Some(Duration::from_millis(400))).unwrap();
+    let arrives = || {
+        let way = Neighbour::permanent(eth0, ip("10.0.0.6"), MacAddr(mac(2).0));
+        inside.replace_neighbour(&way).unwrap();
+        let say = || UdpSocket::bind(("10.0.0.5", 0)).unwrap().send_to(b"?", "10.0.0.6:9000");
+        first.run(say).unwrap().unwrap();
+        hears.recv(&mut [0; 16]).is_ok()
+    };
+    assert!(!arrives(), "from another Ethernet address");
     inside.set_mac(eth0, MacAddr(mac(1).0)).unwrap();
+    assert!(arrives());
     eventually(Ok("10.0.0.5".to_owned()), || ask_from(&first, "10.0.0.5", to));
 }
 
