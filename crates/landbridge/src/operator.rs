@@ -55,7 +55,8 @@ async fn work(args: &OperatorArgs) -> anyhow::Result<()> {
         cloud_secret: args.cloud_secret.clone(),
         ..Settings::default()
     };
-    futures::future::join(landbridge_controllers::run(client, settings, stop), collected).await;
+    let controllers = Box::pin(landbridge_controllers::run(client, settings, stop));
+    futures::future::join(controllers, collected).await;
     Ok(())
 }
 

@@ -219,7 +219,7 @@ fn a_port_that_is_handed_on_is_answered_by_whoever_stands_behind_it() {
                     writer.write_all(&words).await.unwrap();
                     writer.shutdown().await.unwrap();
                 };
-                let (_, read) = tokio::join!(send, reader.read_to_end(&mut answer));
+                let ((), read) = tokio::join!(send, reader.read_to_end(&mut answer));
                 read.unwrap();
                 assert_eq!(answer.len(), words.len() + 1, "nothing is lost");
                 assert!(answer.ends_with(b"!"), "the end came last");

@@ -298,6 +298,7 @@ fn on_the_embedded_cloud() {
 }
 
 /// On each real cloud, empty before and after, and alone: the names are the same.
+#[expect(clippy::needless_pass_by_value, reason = "a story is written where it is told")]
 pub fn on_real_ones(story: impl AsyncFn(&Place)) {
     let _alone = alone();
     for place in Place::real() {

@@ -1,6 +1,7 @@
 //! What the embedded cloud keeps beside its state: ports, the password, and clouds.yaml for clients.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -99,7 +100,7 @@ pub fn clouds(urls: &BTreeMap<Service, String>, password: &str) -> String {
          clouds:\n",
     );
     for (name, entry) in [(NAME, here), (LAB, lab)] {
-        text.push_str(&format!("  {name}:\n"));
+        let _ = writeln!(text, "  {name}:"); // a String takes everything
         entries(&entry, 4, &mut text);
     }
     text
@@ -110,11 +111,11 @@ fn entries(value: &serde_json::Value, indent: usize, text: &mut String) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let margin = " ".repeat(indent);
         if value.is_object() {
-            text.push_str(&format!("{margin}{key}:\n"));
+            let _ = writeln!(text, "{margin}{key}:");
             entries(value, indent + 2, text);
         } else {
             // JSON is YAML, and quotes what has to be quoted.
-            text.push_str(&format!("{margin}{key}: {value}\n"));
+            let _ = writeln!(text, "{margin}{key}: {value}");
         }
     }
 }
