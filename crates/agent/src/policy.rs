@@ -49,8 +49,18 @@ pub use self::network::{ApplyError, NodeNetwork};
 
 /// Makes policies true on this node and publishes its state, until `stop` is done.
 pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
+    run_telling(duty, || {}, stop).await;
+}
+
+/// The same; tells when the node has back what it had before it was booted. Whoever makes links beside this waits
+/// for that: what else is made while a state is applied would be taken back with it.
+pub async fn run_telling(
+    duty: Duty,
+    is_back: impl FnOnce() + Send,
+    stop: impl Future<Output = ()>,
+) {
     let works = futures::future::join(
-        driver::run(duty.clone(), std::future::pending()),
+        driver::run(duty.clone(), is_back, std::future::pending()),
         publish::run(duty, std::future::pending()),
     );
     tokio::select! {

@@ -87,7 +87,8 @@ async fn work(args: &AgentArgs) -> anyhow::Result<()> {
     let client = make_client().context("cannot use what the kubeconfig says")?;
     let network = network(args, &places)?;
     let (stop, stopped) = watch::channel(false);
-    let mut duties = Duties { client, network, places, stopped, tasks: JoinSet::new() };
+    let (is_back, _) = watch::channel(false);
+    let mut duties = Duties { client, network, places, stopped, is_back, tasks: JoinSet::new() };
     if let Some(host) = &args.host {
         duties.host(host, args);
     } else {
@@ -159,6 +160,8 @@ struct Duties {
     network: Arc<dyn NodeNetwork>,
     places: Places,
     stopped: watch::Receiver<bool>,
+    /// Whether the node has the network back that it had before it was booted.
+    is_back: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
@@ -210,7 +213,12 @@ impl Duties {
             changed: Arc::new(Notify::new()),
         };
         let until = self.until();
-        self.tasks.spawn(policy::run(duty, until));
+        let is_back = self.is_back.clone();
+        self.tasks.spawn(policy::run_telling(
+            duty,
+            move || drop(is_back.send_replace(true)),
+            until,
+        ));
     }
 
     /// Announces virtual addresses, and says which other nodes are dead.
@@ -294,7 +302,10 @@ impl Duties {
         settings.cloud = Some(self.places.state.join(up::cloud::DIRECTORY));
         let (client, addresses) = (self.client.clone(), known.addresses.clone());
         let (views, until) = (directory.clone(), self.until());
+        let mut is_back = self.is_back.subscribe();
         self.tasks.spawn(async move {
+            // As after the boot of any node: first its network, then its pods.
+            let _ = is_back.wait_for(|is_back| *is_back).await;
             if let Err(error) =
                 pods::run(client, settings, attachments, addresses, views, until).await
             {

@@ -86,6 +86,19 @@ oct_zone() {
 oct_leads() { on "pod/openstack/$(oct_first healthmanager)" ip route | grep -q "$1 via 172.23.0.150"; }
 t "octavia: a zone has its network, and pods the way to it" oct_zone
 
+oct_boot() {
+    local hm node other
+    read -r hm node < <(oct_pods healthmanager)
+    read -r other _ < <(oct_pods healthmanager | grep -v " $node\$")
+    "$LANDBRIDGE_BIN" lab reboot "$node"
+    # The bridge is the policy's, with its VLAN, and not one that a pod's plugin has made; and the pods are on it.
+    eventually 60 has "master octbr" on "$node" ip link show enp6s0.24
+    eventually 60 oct_aliases
+    eventually 30 reaches "pod/openstack/$other" "$(ko get configmap octavia-hmport-map -o "jsonpath={.data.hm_$node}")"
+    eventually 30 has "re:cni0.*UP" on "$node" ip -br link
+}
+t "octavia: a node that was booted has its bridge back before its pods" oct_boot
+
 oct_ends() {
     ko patch openstackcontrolplane controlplane --type=merge -p '{"spec":{"octavia":{"enabled":false}}}'
     eventually 60 fails NotFound ko get octavia octavia

@@ -56,9 +56,11 @@ pub struct Duty {
     pub changed: Arc<Notify>,
 }
 
-/// Makes policies true on this node until `stop` is done.
-pub async fn run(duty: Duty, stop: impl Future<Output = ()>) {
+/// Makes policies true on this node until `stop` is done; tells when the node has back what it had before it was
+/// booted.
+pub async fn run(duty: Duty, is_back: impl FnOnce(), stop: impl Future<Output = ()>) {
     let mut keeper = Keeper::open(&duty).await;
+    is_back();
     let mut engine = Engine::new(&duty.node, keeper.applied());
     let writer = Arc::new(Writer::new(&duty));
     let mut news = watch(&duty.client);
