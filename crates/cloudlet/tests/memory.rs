@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 const BULK: usize = 100;
 const PORTS: usize = 5000;
 /// What a port may take at most, on average. It takes about 2 KiB: its text, which state and journal share, seven index
-/// entries, the journal's entry; with a text of its own for each of both it would be over 3.
-const LIMIT: usize = 2560;
+/// entries, the journal's entry; with a text of its own for each of both it would be 2.5.
+const LIMIT: usize = 2300;
 
 /// Resident memory of this process that is no file; `None` where Linux does not say.
 fn resident() -> Option<usize> {

@@ -436,11 +436,11 @@ mod real {
 
     #[test]
     fn every_field_on_a_real_keystone_and_neutron() {
-        on_real_ones(every_field);
+        on_real_ones(&every_field);
     }
 
     #[test]
     fn every_object_on_a_real_keystone_and_neutron() {
-        on_real_ones(every_object);
+        on_real_ones(&every_object);
     }
 }

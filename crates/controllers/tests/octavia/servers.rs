@@ -298,8 +298,7 @@ fn on_the_embedded_cloud() {
 }
 
 /// On each real cloud, empty before and after, and alone: the names are the same.
-#[expect(clippy::needless_pass_by_value, reason = "a story is written where it is told")]
-pub fn on_real_ones(story: impl AsyncFn(&Place)) {
+pub fn on_real_ones(story: &impl AsyncFn(&Place)) {
     let _alone = alone();
     for place in Place::real() {
         run(async {
@@ -312,5 +311,5 @@ pub fn on_real_ones(story: impl AsyncFn(&Place)) {
 
 #[test]
 fn on_a_real_keystone_and_neutron() {
-    on_real_ones(all);
+    on_real_ones(&all);
 }
