@@ -87,8 +87,9 @@ oct_leads() { on "pod/openstack/$(oct_first healthmanager)" ip route | grep -q "
 t "octavia: a zone has its network, and pods the way to it" oct_zone
 
 oct_boot() {
-    local hm node other
-    read -r hm node < <(oct_pods healthmanager)
+    local node other
+    ko rollout status --timeout=120s daemonset/octavia-healthmanager
+    read -r _ node < <(oct_pods healthmanager)
     read -r other _ < <(oct_pods healthmanager | grep -v " $node\$")
     "$LANDBRIDGE_BIN" lab reboot "$node"
     # The bridge is the policy's, with its VLAN, and not one that a pod's plugin has made; and the pods are on it.
