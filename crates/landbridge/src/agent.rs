@@ -216,7 +216,9 @@ impl Duties {
         let is_back = self.is_back.clone();
         self.tasks.spawn(policy::run_telling(
             duty,
-            move || drop(is_back.send_replace(true)),
+            move || {
+                is_back.send_replace(true);
+            },
             until,
         ));
     }
