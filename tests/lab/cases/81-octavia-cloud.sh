@@ -50,6 +50,14 @@ YAML
 }
 t "octavia: the seed's steps give the seed's pods and the seed's networks" oct_seed
 
+oct_printed() {
+    OS_CLIENT_CONFIG_FILE=$LANDBRIDGE_DIR/clouds.yaml OS_CLOUD=landbridge PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 \
+        "$OPENSTACK_PYTHON" "$HERE/../cloud/cli/seed.py" "$OPENSTACK" --kept
+}
+if [ -n "${OPENSTACK_PYTHON:-}" ]; then
+    t "octavia: the openstack command prints what the seed shows" oct_printed
+fi
+
 oct_addresses() {
     eventually 30 oct_aliases
     local hm node other to
