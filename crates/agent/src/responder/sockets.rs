@@ -59,6 +59,8 @@ struct Client {
     secure: Option<Secure>,
     /// Who answers instead of us.
     handed: Option<Handed>,
+    /// Why nobody does who should.
+    deserted: Option<io::Error>,
     /// What is to be sent, as it goes onto the wire.
     wire: Vec<u8>,
     heard: Instant,
@@ -285,6 +287,7 @@ impl Sockets {
             is_new: true,
             secure: None,
             handed: None,
+            deserted: None,
             wire: Vec::new(),
             heard: Instant::now(),
         };
@@ -303,8 +306,7 @@ impl Sockets {
             Ok(handed) => client.handed = Some(handed),
             Err(error) => {
                 let text = format!("{} TCP {number}: nobody behind it: {error}", client.peer);
-                client.wire = handed::nobody(&error);
-                client.connection.closing = true;
+                client.deserted = Some(error);
                 self.log(client.container, &text);
             }
         }
@@ -383,6 +385,11 @@ impl Sockets {
         if let Some(handed) = &mut client.handed {
             handed.take(&plain);
             return;
+        }
+        // Only now: who closes before it was asked something resets the connection.
+        if let Some(error) = client.deserted.take() {
+            client.connection.output = handed::nobody(&error);
+            return client.connection.end();
         }
         let name = client.secure.as_ref().map(|secure| secure.name().unwrap_or("-").to_owned());
         client.connection.receive(&plain, |asked| {
