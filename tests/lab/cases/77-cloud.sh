@@ -24,9 +24,12 @@ fails_with() { if "$@" 2>&1; then return 1; fi; }
 
 cloud_control_plane() {
     local seed=$EXAMPLES/seeds/000-networking
+    kc apply -f "$seed/00-namespace.yaml"
     kc apply -f "$seed/10-netconfig.yaml" -f "$seed/20-ipset-edpm-compute-0.yaml" -f "$seed/60-nad-internalapi.yaml" -f "$seed/61-nad-storage.yaml" \
         -f "$seed/65-namespace-metallb-system.yaml" -f "$seed/70-ipaddresspool-internalapi.yaml" -f "$seed/71-l2advertisement.yaml" \
         -f "$seed/72-ctlplane.yaml" -f "$seed/30-dnsmasq.yaml" -f "$seed/80-glance.yaml"
+    kc apply -f "$seed/50-nncp-osp.yaml"
+    kc wait --for=condition=Available --timeout=90s nncp/osp
     kc apply -f "$EXAMPLES/cloud/controlplane.yaml"
     CP_NAMESPACE=openstack eventually 180 cp_all_ready
     eventually 60 same "Running" ko get pod openstackclient -o 'jsonpath={.status.phase}'
