@@ -56,13 +56,15 @@ cloud_client_pod() {
 glance internal http://glance-internal.openstack.svc:9292
 glance public http://glance-public-openstack.apps.lab.landbridge.test
 TABLE
-    eventually 60 same "$(cat "$WORK/table")" in_client endpoint list -c "Service Name" -c Interface -c URL --service glance -f value
+    eventually 60 same "$(cat "$WORK/table")" cloud_table
     # It is made again.
     local before
     before=$(ko get pod openstackclient -o 'jsonpath={.metadata.uid}')
     ko delete pod openstackclient --timeout=60s
     eventually 60 cloud_another_pod "$before"
 }
+# Keystone has no order of endpoints.
+cloud_table() { in_client endpoint list -c "Service Name" -c Interface -c URL --service glance -f value | sort; }
 cloud_another_pod() {
     local uid
     uid=$(ko get pod openstackclient -o 'jsonpath={.metadata.uid}') && [ "$uid" != "$1" ] && in_client token issue -f value -c project_id
